@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+# All that one types in this repository. Every step leaves a stamp, so a second run takes seconds.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+JOBS ?= $(shell nproc)
+BIN := .venv/bin
+STAMP := build/stamp
+REPORT := $(CURDIR)/build/report
+SOURCES := $(shell find src include python cmake -type f -not -name '*.pyc') \
+           CMakeLists.txt CMakePresets.json pyproject.toml
+CXX_FILES = $(shell find src include tests/unit -name '*.cpp' -o -name '*.h')
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
+
+# JAX must not look for accelerators; CMake and pip use as many jobs as make was told.
+export JAX_PLATFORMS := cpu
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+# --- for users
+
+.PHONY: demo test bench
+demo: build ## export three models, run them in ONNX Runtime, compare with JAX
+	$(BIN)/python examples/demo.py
+
+test: ## set up, build and run every test and check; prints how long each part took
+	@"$$(tools/setup.sh python)" tools/run_tests.py
+
+bench: build .venv/.bench ## measure against jax2onnx; rewrites docs/benchmarks.md
+	$(BIN)/python bench/run.py
+
+# --- preparation
+
+.PHONY: setup build build-asan
+setup: .venv/.ready ## system packages and the virtual environment
+build: .venv/.jaxport ## build everything once and install the package into .venv
+
+$(STAMP)/system: tools/setup.sh
+	tools/setup.sh system
+	@mkdir -p $(@D) && touch $@
+
+.venv/.ready: requirements/newest.txt requirements/common.txt $(STAMP)/system
+	tools/setup.sh venv .venv $<
+	@touch $@
+
+.venv-oldest/.ready: requirements/oldest.txt requirements/common.txt $(STAMP)/system
+	tools/setup.sh venv .venv-oldest $<
+	@touch $@
+
+.venv/.bench: requirements/bench.txt .venv/.ready
+	$(BIN)/python $(PIP_INSTALL) --requirement $< --constraint requirements/newest.txt
+	@touch $@
+
+# One build folder gives the Python module, the tools and the unit tests. The wheel does not depend
+# on JAX, so both environments install the same one.
+$(STAMP)/wheel: $(SOURCES) .venv/.ready
+	rm -rf build/wheel
+	$(BIN)/python -m pip wheel . --verbose --no-build-isolation --no-deps --wheel-dir build/wheel \
+	  --disable-pip-version-check --config-settings build-dir=build/release \
+	  --config-settings cmake.args=--preset=release \
+	  --config-settings cmake.define.JAXPORT_TESTS=ON </dev/null
+	@mkdir -p $(@D) && touch $@
+
+.venv/.jaxport .venv-oldest/.jaxport: %/.jaxport: %/.ready $(STAMP)/wheel
+	$*/bin/python $(PIP_INSTALL) --force-reinstall --no-deps build/wheel/jaxport-*.whl
+	@touch $@
+
+build-asan: setup ## build tools and unit tests with sanitizers
+	cmake --preset asan --log-level=WARNING
+	cmake --build --preset asan
+
+# --- tests; each leaves JUnit files in build/report
+
+run_golden = $(BIN)/lit tests/golden --param tools=$(CURDIR)/build/$(1) \
+             --workers $(JOBS) --timeout 60 --verbose --xunit-xml-output $(REPORT)/golden-$(1).xml
+run_unit = rm -rf $(REPORT)/unit-$(1) && GTEST_OUTPUT=xml:$(REPORT)/unit-$(1)/ \
+           ctest --preset $(1) --parallel $(JOBS) --tests-regex "^unit"
+run_pytest = $(1)/bin/python -m pytest --numprocesses $(JOBS) --quiet --junit-xml $(REPORT)/$(2).xml
+
+.PHONY: test-quick test-unit test-golden test-asan test-unit-asan test-golden-asan
+test-quick: test-unit test-golden ## unit and text tests
+test-unit: build
+	cmake --build --preset release
+	$(call run_unit,release)
+test-golden: build
+	$(call run_golden,release)
+
+test-asan: test-unit-asan test-golden-asan ## the same with sanitizers
+test-unit-asan: build-asan
+	$(call run_unit,asan)
+test-golden-asan: build-asan
+	$(call run_golden,asan)
+
+.PHONY: test-python test-oldest test-oldest-smoke
+test-python: build ## parity with JAX on the newest supported versions
+	$(call run_pytest,.venv,python)
+test-oldest: .venv-oldest/.jaxport ## parity with JAX on the oldest supported versions
+	$(call run_pytest,.venv-oldest,oldest)
+# The importer is what depends on the version of JAX; the models use a bit of everything.
+test-oldest-smoke: .venv-oldest/.jaxport
+	$(call run_pytest,.venv-oldest,oldest-smoke) tests/python/test_importer.py tests/python/test_models.py
+
+# --- checks
+
+.PHONY: check-format check-python check-types check-repository format lint
+check-format: setup ## formats of C++ and Python
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+	$(BIN)/ruff format --check --quiet .
+check-python: setup ## ruff
+	$(BIN)/ruff check --quiet .
+check-types: setup ## mypy
+	$(BIN)/mypy
+check-repository: setup ## rules of this repository that no other tool knows
+	$(BIN)/python tools/check_repository.py
+format: setup ## format C++ and Python in place
+	$(BIN)/clang-format -i $(CXX_FILES)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix --quiet .
+lint: setup ## clang-tidy over all C++ files
+	tools/setup.sh system lint
+	cmake --preset dev --log-level=WARNING
+	run-clang-tidy -quiet -p build/dev -j $(JOBS) '$(CURDIR)/(src|tests)/'
+
+.PHONY: clean
+clean: ## remove everything that was built or installed here
+	rm -rf build .venv .venv-oldest

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the tables of docs/benchmarks.md from the JSON files in bench/results."""
+
+from typing import Any
+
+from measure import ROOT, load_result
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def megabytes(count: float) -> str:
+    return f"{count / 1e6:.0f} MB"
+
+
+def verdict(measured: float, limit: float, at_least: bool = False) -> str:
+    return "met" if (measured >= limit if at_least else measured <= limit) else "**missed**"
+
+
+def conversion_table(result: dict[str, Any]) -> str:
+    ours, theirs = result["jaxport"], result["jax2onnx"]
+    rows = [
+        ("equations", str(result["equations"]), str(result["equations"]), ""),
+        ("nodes", str(ours["nodes"]), str(theirs["nodes"]), ""),
+        ("trace, best", milliseconds(ours["trace_seconds"]["best"]), "", ""),
+    ]
+    for statistic, ratio in result["times_less_than_jax2onnx"].items():
+        rows.append(
+            (
+                f"compile, {statistic}",
+                milliseconds(ours["compile_seconds"][statistic]),
+                milliseconds(theirs["compile_seconds"][statistic]),
+                f"{ratio:.0f}",
+            )
+        )
+    written = result["write"]
+    rows.append(("write, median", milliseconds(written["write_seconds"]["median"]), "", ""))
+    rows.append(
+        ("`cp` of that file, median", milliseconds(written["cp_seconds"]["median"]), "", "")
+    )
+    return table(("ViT-B/16 in Flax NNX", "jaxport", "jax2onnx", "ratio"), rows)
+
+
+def latency_table(result: dict[str, Any]) -> str:
+    rows = [
+        (name, milliseconds(taken["best"]), milliseconds(taken["median"]))
+        for name, taken in result["seconds"].items()
+    ]
+    return table(("ViT-B/16, one thread", "best", "median"), rows)
+
+
+def chain_table(result: dict[str, Any]) -> str:
+    rows = []
+    for series in result["series"]:
+        cells = (f"{point['equations']:,}: {point['seconds']:.3f} s" for point in series["points"])
+        rows.append((series["name"], ", ".join(cells), f"{series['exponent']:.2f}"))
+    return table(("chain of equations", "equations: time", "exponent"), rows)
+
+
+def limits_table(conversion: dict[str, Any], memory: dict[str, Any], chain: dict[str, Any]) -> str:
+    compile_seconds = conversion["jaxport"]["compile_seconds"]["best"]
+    faster = conversion["times_less_than_jax2onnx"]
+    speed = conversion["write"]["speed_relative_to_cp"]
+    above = memory["jaxport"]["above_bytes"]
+    exponent = max(series["exponent"] for series in chain["series"])
+    rows = [
+        (
+            "compile time of ViT-B/16",
+            milliseconds(compile_seconds),
+            "at most 60 ms",
+            verdict(compile_seconds, 0.06),
+        ),
+        (
+            "that is less than jax2onnx needs, first call in a process",
+            f"{faster['first']:.0f} times",
+            "at least 40",
+            verdict(faster["first"], 40, at_least=True),
+        ),
+        (
+            "the same, best of all calls",
+            f"{faster['best']:.0f} times",
+            "",
+            "",
+        ),
+        (
+            "speed of writing relative to `cp`",
+            f"{speed:.2f}",
+            "at least 0.7",
+            verdict(speed, 0.7, at_least=True),
+        ),
+        (
+            "peak memory above the weights",
+            f"{megabytes(above)} (jax2onnx: {megabytes(memory['jax2onnx']['above_bytes'])})",
+            "at most 60 MB",
+            verdict(above, 60e6),
+        ),
+        (
+            "growth with the number of equations",
+            f"n^{exponent:.2f}",
+            "at most n^1.1",
+            verdict(exponent, 1.1),
+        ),
+    ]
+    return table(("what", "measured", "limit", ""), rows)
+
+
+def environment_line(environment: dict[str, Any]) -> str:
+    packages = (
+        f"{key} {value}" for key, value in environment.items() if key not in ("cpu", "cores")
+    )
+    return (
+        f"Measured on {environment['cores']} cores of {environment['cpu']}; {', '.join(packages)}."
+    )
+
+
+def results_text() -> str:
+    conversion, memory = load_result("conversion"), load_result("memory")
+    chain, latency = load_result("chain"), load_result("latency")
+    parts = [
+        environment_line(conversion["environment"]),
+        limits_table(conversion, memory, chain),
+        conversion_table(conversion),
+        latency_table(latency),
+        chain_table(chain),
+    ]
+    return "\n\n".join(parts)
+
+
+def main() -> None:
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    text = results_text()
+    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

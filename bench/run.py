@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every benchmark in a process of its own, then rewrites docs/benchmarks.md: `make bench`."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+# latency.py reads the models that conversion.py writes.
+SCRIPTS = ("conversion.py", "latency.py", "memory.py", "chain.py", "report.py")
+
+
+def main() -> None:
+    start = time.monotonic()
+    for script in SCRIPTS:
+        print(f"\n=== {script}", flush=True)
+        subprocess.run([sys.executable, Path(__file__).with_name(script)], check=True)
+    print(f"\nall benchmarks: {time.monotonic() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+# Installed packages first (Debian, Homebrew, vcpkg, …), sources from their homes otherwise.
+include(FetchContent)
+list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
+
+FetchContent_Declare(fmt GIT_REPOSITORY https://github.com/fmtlib/fmt GIT_TAG 10.2.1 FIND_PACKAGE_ARGS 9)
+FetchContent_Declare(protozero GIT_REPOSITORY https://github.com/mapbox/protozero GIT_TAG v1.7.1 FIND_PACKAGE_ARGS)
+FetchContent_Declare(Eigen3 GIT_REPOSITORY https://gitlab.com/libeigen/eigen GIT_TAG 3.4.0 FIND_PACKAGE_ARGS 3.4)
+FetchContent_Declare(CLI11 GIT_REPOSITORY https://github.com/CLIUtils/CLI11 GIT_TAG v2.4.2 FIND_PACKAGE_ARGS 2.1)
+FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/json GIT_TAG v3.11.3 FIND_PACKAGE_ARGS 3.11)
+FetchContent_Declare(GTest GIT_REPOSITORY https://github.com/google/googletest GIT_TAG v1.14.0 FIND_PACKAGE_ARGS 1.12)
+FetchContent_Declare(benchmark GIT_REPOSITORY https://github.com/google/benchmark GIT_TAG v1.8.5 FIND_PACKAGE_ARGS 1.7)
+
+# The tests and install rules of a dependency are not ours.
+set(BUILD_TESTING OFF)
+FetchContent_MakeAvailable(fmt protozero Eigen3 CLI11 nlohmann_json)
+if(JAXPORT_TESTS)
+  FetchContent_MakeAvailable(GTest)
+endif()
+if(JAXPORT_BENCH)
+  FetchContent_MakeAvailable(benchmark)
+endif()
+
+# protozero is header-only; its own build gives no target with a namespace.
+if(NOT TARGET protozero::protozero)
+  add_library(protozero_headers INTERFACE)
+  target_include_directories(protozero_headers SYSTEM INTERFACE ${protozero_SOURCE_DIR}/include)
+  add_library(protozero::protozero ALIAS protozero_headers)
+endif()

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns JAX functions into ONNX models.
+
+Nothing heavy is imported before it is used: each name loads its module on first access.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api import to_onnx as to_onnx
+    from .compare import allclose as allclose
+    from .errors import ConversionError as ConversionError
+    from .model import Model as Model
+
+    __version__: str
+
+_HOMES = {
+    "ConversionError": "errors",
+    "Model": "model",
+    "allclose": "compare",
+    "to_onnx": "api",
+}
+
+__all__ = ["ConversionError", "Model", "allclose", "to_onnx"]
+
+
+def _load(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("jaxport")
+    elif name in _HOMES:
+        value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+if not TYPE_CHECKING:  # type checkers know the names from the imports above
+    __getattr__ = _load
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__, "__version__"])

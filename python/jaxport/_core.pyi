@@ -1,0 +1,46 @@
+"""The compiler of jaxport."""
+
+from collections.abc import Sequence
+import os
+from typing import Any
+
+
+class Module:
+    """A traced program: front IR."""
+
+    def text(self, locations: bool = True, constants: bool = True) -> str:
+        """The program as .jir text."""
+
+def import_jaxpr(jaxpr: object, reader: object, name: str, input_names: Sequence[str], output_names: Sequence[str], path_of: object, constraints: Sequence[str]) -> Module:
+    """
+    Reads what jax.make_jaxpr returns; constants stay views of JAX's buffers.
+    """
+
+class Model:
+    """A finished ONNX model."""
+
+    def save(self, path: str | os.PathLike, external_threshold: int, inline_limit: int, source_locations: bool) -> int:
+        """Writes the model; returns the number of bytes."""
+
+    def to_bytes(self, source_locations: bool) -> bytes:
+        """The model as one protobuf message."""
+
+    def text(self) -> str:
+        """The model in ONNX's text syntax."""
+
+    def stats(self) -> dict[str, Any]:
+        """Counts of nodes, ops, parameters and bytes."""
+
+    @property
+    def stage_times(self) -> dict[str, float]:
+        """Seconds spent in each stage of the compiler."""
+
+    @property
+    def remarks(self) -> list[str]:
+        """Why rules that nearly fired did not."""
+
+def compile(module: Module, opset: int, model_name: str, raise_: bool, without_rules: Sequence[str]) -> Model:
+    """Compiles a program to ONNX; other Python threads run meanwhile."""
+
+def render_error(code: str, message: str, source: str, equation: str, notes: Sequence[str], help: str) -> str:
+    """The text of an error."""

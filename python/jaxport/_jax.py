@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that depends on JAX's inner objects and on how they differ between its versions.
+
+The importer in C++ walks a jaxpr by itself and asks a Reader for what it cannot know: what kind of
+thing a type is, how a parameter that changed between versions is spelled today, where a traceback
+points to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import linecache
+import os
+import site
+import sys
+import sysconfig
+import traceback as traceback_module
+import types
+from collections.abc import Callable
+from typing import Any, cast
+
+import jax
+import jax.export
+import jax.extend.core
+import jax.extend.random
+import numpy as np
+
+# Parameters that cannot change the numbers of a result on one device.
+IGNORED = frozenset(
+    {
+        # where and how values are stored
+        *("sharding", "out_sharding", "in_shardings", "out_shardings", "in_layouts", "out_layouts"),
+        *("donated_invars", "ctx_mesh", "devices", "srcs", "copy_semantics"),
+        # hints to the compiler
+        *("accuracy", "compiler_options_kvs", "inline", "keep_unused", "prevent_cse", "policy"),
+        *("linear", "_split_transpose", "weak_type"),
+        # how to differentiate, and Python functions whose jaxpr stands beside them
+        *("jvp_jaxpr_fun", "fwd_jaxpr_thunk", "bwd", "out_trees", "symbolic_zeros"),
+        *("differentiated", "computation"),
+    }
+)
+# jax 0.10: mul gained out_dtype, which nobody sets.
+IGNORED_WHEN_NONE = frozenset({"out_dtype"})
+
+# Calls of a nested jaxpr that mean the same have one name here.
+RENAMED = {"pjit": "jit", "closed_call": "jit", "core_call": "jit", "eval_jaxpr": "jit"}
+
+
+def _scan_params(eqn: Any) -> dict[str, Any]:
+    # jax 0.11: num_consts and num_carry became trees that say which operands are which.
+    params = dict(eqn.params)
+    if "ft_in" in params:
+        consts, carry, _ = params.pop("ft_in").unpack()
+        del params["ft_out"]
+        params["num_consts"], params["num_carry"] = len(consts), len(carry)
+    return params
+
+
+def _top_k_params(eqn: Any) -> dict[str, Any]:
+    # jax 0.10: top_k gained axis; jax 0.11: is_stable, which only asks for more of the order.
+    params = {"axis": len(eqn.invars[0].aval.shape) - 1, **eqn.params}
+    params.pop("is_stable", None)
+    return params
+
+
+def _jit_params(eqn: Any) -> dict[str, Any]:
+    # closed_call and core_call name their jaxpr call_jaxpr.
+    params = dict(eqn.params)
+    if "call_jaxpr" in params:
+        params["jaxpr"] = params.pop("call_jaxpr")
+    params.setdefault("name", "")
+    return params
+
+
+REWRITES: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "jit": _jit_params,
+    "scan": _scan_params,
+    "top_k": _top_k_params,
+}
+
+
+def _kinds() -> tuple[tuple[str, tuple[type, ...]], ...]:
+    """Kinds of objects with their classes; the first that fits a type wins."""
+    (symbol,) = jax.export.symbolic_shape("n")
+    core = jax.extend.core
+    return (
+        ("none", (type(None),)),
+        ("bool", (bool, np.bool_)),
+        ("enum", (enum.Enum,)),
+        ("int", (int, np.integer)),
+        ("float", (float, np.floating)),
+        ("complex", (complex,)),
+        ("string", (str,)),
+        ("dim", (type(symbol),)),
+        ("dtype", (np.dtype, type(jax.numpy.float32))),
+        ("key_impl", (type(jax.extend.random.threefry_prng_impl),)),
+        ("literal", (core.Literal,)),
+        ("variable", (core.Var,)),
+        ("shaped", (jax.core.ShapedArray,)),
+        ("jaxpr", (core.ClosedJaxpr, core.Jaxpr)),
+        ("array", (np.ndarray, jax.Array)),
+    )
+
+
+class Reader:
+    """What the importer asks about JAX's objects; one for each conversion."""
+
+    ignored = IGNORED
+    ignored_when_none = IGNORED_WHEN_NONE
+    renamed = RENAMED
+    rewrites = REWRITES
+
+    def __init__(self) -> None:
+        self._kinds = _kinds()
+        self._files: dict[str, tuple[str, str]] = {}
+        self._paths_by_name: dict[str, str] = {}
+
+    def kind(self, cls: type) -> str:
+        for name, classes in self._kinds:
+            if issubclass(cls, classes):
+                return name
+        if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+            return "record"
+        return "list" if issubclass(cls, tuple | list) else "opaque"
+
+    def parts(self, jaxpr: Any) -> tuple[str, Any, Any, Any, Any, Any]:
+        """(name, constvars, consts, invars, eqns, outvars) of a closed or open jaxpr."""
+        # jax 0.12: closed and open jaxprs are one class, and an open one has no consts.
+        inner = getattr(jaxpr, "jaxpr", jaxpr)
+        consts = getattr(jaxpr, "consts", [])
+        constvars, invars = inner.constvars, inner.invars
+        if len(constvars) != len(consts):
+            constvars, consts, invars = [], [], [*constvars, *invars]
+        name = inner.debug_info.func_name if inner.debug_info else ""
+        return name, constvars, consts, invars, inner.eqns, inner.outvars
+
+    def dtype_name(self, dtype: Any) -> str:
+        if jax.numpy.issubdtype(dtype, jax.dtypes.prng_key):
+            return "key"
+        if dtype == jax.dtypes.float0:  # the type of gradients of integers: only zeros
+            return "bool"
+        return str(np.dtype(dtype).name)
+
+    def dim_text(self, dim: Any) -> str:
+        return str(dim)
+
+    def array(self, value: Any, dtype: Any) -> np.ndarray[Any, Any]:
+        """A C-contiguous numpy array of `dtype`: a view of the buffer wherever one exists."""
+        # Without 64-bit types, JAX keeps a captured float64 array and narrows it when it runs.
+        return np.asarray(np.asarray(value), dtype=np.dtype(dtype), order="C")
+
+    def scalar(self, value: Any) -> bool | int | float | complex:
+        """The value of a literal: a Python number, or a numpy or JAX scalar."""
+        return value.item() if hasattr(value, "item") else value  # type: ignore[no-any-return]
+
+    def key_data(self, value: Any) -> tuple[np.ndarray[Any, Any], str]:
+        return np.asarray(jax.random.key_data(value)), str(jax.random.key_impl(value))
+
+    def key_impl_name(self, impl: Any) -> str:
+        return str(impl.name)
+
+    def scope_text(self, name_stack: Any) -> str:
+        return str(name_stack)
+
+    def source_frame(self, traceback: Any) -> tuple[str, int, str, str]:
+        """(file, line, function, library) of the innermost frame of the user's own code.
+
+        `library` is the innermost frame of an installed package that the user's frame called.
+        """
+        library: tuple[str, int, str] | None = None
+        for frame in traceback.frames if traceback is not None else ():
+            owner, name = self._file(frame.file_name)
+            here = (name, frame.line_num, frame.function_name)
+            if owner == "user":
+                return *here, f"{library[0]}:{library[1]}" if library else ""
+            if owner == "library" and library is None:
+                library = here
+        return (*library, "") if library else ("", 0, "", "")
+
+    def source_line(self, source: str) -> str:
+        """The text of the line that "model.py:42 in f" names, or ""."""
+        file, _, rest = source.partition(":")
+        line = rest.split(" ", 1)[0]
+        path = self._paths_by_name.get(file)
+        if path is None or not line.isdigit():
+            return ""
+        return str(linecache.getline(path, int(line))).strip()
+
+    def _file(self, path: str) -> tuple[str, str]:
+        if path not in self._files:
+            owner = _owner(path)
+            name = _short_name(path)
+            self._files[path] = (owner, name)
+            self._paths_by_name.setdefault(name, path)
+        return self._files[path]
+
+
+def _package_folder(module: Any) -> str:
+    return os.path.join(os.path.dirname(os.path.abspath(str(module.__file__))), "")
+
+
+_INTERNAL = (
+    _package_folder(jax),
+    os.path.dirname(os.path.abspath(__file__)) + os.sep,
+    "<frozen",
+)
+_INSTALLED = tuple(
+    {
+        os.path.abspath(path) + os.sep
+        for path in [
+            sysconfig.get_path("purelib"),
+            sysconfig.get_path("platlib"),
+            *site.getsitepackages(),
+            site.getusersitepackages(),
+        ]
+    }
+)
+_STANDARD = os.path.abspath(sysconfig.get_path("stdlib")) + os.sep
+
+
+def _owner(path: str) -> str:
+    """Whose code a file is: "internal" (JAX, jaxport, Python), "library" or "user"."""
+    if path.startswith(_INTERNAL):
+        return "internal"
+    if path.startswith(_INSTALLED):
+        return "library"
+    return "internal" if path.startswith(_STANDARD) else "user"
+
+
+def _short_name(path: str) -> str:
+    """The path as an import would see it, so that no folder of this machine reaches a model."""
+    if path.startswith("<"):
+        return path
+    roots = {os.path.abspath(root) + os.sep for root in sys.path} | set(_INSTALLED)
+    fitting = [root for root in roots if path.startswith(root)]
+    name = path[len(max(fitting, key=len)) :] if fitting else os.path.basename(path)
+    return name.replace(os.sep, "/")
+
+
+def is_user_file(path: str) -> bool:
+    return _owner(path) == "user"
+
+
+def innermost_user_line(traceback: types.TracebackType | None) -> tuple[str, str]:
+    """("model.py:42 in f", the text of that line) of an exception; ("", "") when unknown."""
+    frames = traceback_module.extract_tb(traceback)
+    for frame, code in zip(reversed(frames), reversed(_codes(traceback)), strict=True):
+        if is_user_file(frame.filename):
+            where = f"{_short_name(frame.filename)}:{frame.lineno} in {code.co_qualname}"
+            return where, frame.line or ""
+    return "", ""
+
+
+def _codes(traceback: types.TracebackType | None) -> list[types.CodeType]:
+    codes = []
+    while traceback is not None:
+        codes.append(traceback.tb_frame.f_code)
+        traceback = traceback.tb_next
+    return codes
+
+
+def constraints_of(scope: Any) -> list[str]:
+    """The constraints a user gave to jax.export.symbolic_shape, as text."""
+    return [constraint.debug_str for constraint in getattr(scope, "_explicit_constraints", ())]
+
+
+def dim_value(dim: Any, size_of: Callable[[str], int]) -> int:
+    """The value of a size when each symbol has the size that size_of gives it."""
+    if not is_symbolic(dim):
+        return int(dim)
+    names = sorted(dim._get_vars())  # the public API has no names of symbols
+    return int(dim._evaluate({name: size_of(name) for name in names}))
+
+
+def is_symbolic(dim: Any) -> bool:
+    return hasattr(dim, "scope") and not isinstance(dim, int)
+
+
+def double_precision(enabled: bool) -> contextlib.AbstractContextManager[Any]:
+    """64-bit types inside the context only; JAX's global setting stays as it is."""
+    if not enabled:
+        return contextlib.nullcontext()
+    if hasattr(jax, "enable_x64"):
+        return cast(contextlib.AbstractContextManager[Any], jax.enable_x64(True))
+    from jax import experimental  # jax 0.7
+
+    return cast(contextlib.AbstractContextManager[Any], vars(experimental)["enable_x64"]())

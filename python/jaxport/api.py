@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jaxport.to_onnx."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from . import _core
+from .errors import ConversionError
+from .model import EXTERNAL_DATA_THRESHOLD, INLINE_LIMIT, Model
+from .trace import Traced, trace
+
+_RETURN_MODES = ("proto", "ir", "file")
+_OPSETS = range(17, 27)
+
+
+def to_onnx(
+    fn: Callable[..., Any],
+    inputs: Sequence[Any],
+    input_params: Mapping[str, Any] | None = None,
+    model_name: str = "jax_model",
+    opset: int = 23,
+    *,
+    enable_double_precision: bool = False,
+    record_primitive_calls_file: str | None = None,
+    return_mode: Literal["proto", "ir", "file"] = "proto",
+    output_path: str | os.PathLike[str] | None = None,
+    inputs_as_nchw: Sequence[int] | None = None,
+    outputs_as_nchw: Sequence[int] | None = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    export_mode: Literal["standard", "web"] = "standard",
+    normalization_mode: Literal["auto", "prefer_native", "force_decomposed"] = "auto",
+    raise_: bool = True,
+    external_data_threshold: int = EXTERNAL_DATA_THRESHOLD,
+    inline_limit: int = INLINE_LIMIT,
+    source_locations: bool = True,
+) -> Any:
+    """Converts a JAX function to an ONNX model.
+
+    Args:
+        fn: any function that JAX can trace: a plain function, a module, a partial.
+        inputs: one entry for each positional argument: a shape such as ("B", 28, 28, 3) with
+            integers, names and expressions, a jax.ShapeDtypeStruct, an array, or a pytree of these.
+        model_name: the name of the ONNX graph.
+        opset: the ONNX opset to write, 17 to 26.
+        enable_double_precision: trace with 64-bit types; shapes alone then mean float64.
+        return_mode: "proto" gives an onnx.ModelProto, "ir" a jaxport.Model, "file" writes to
+            output_path and returns that path.
+        output_path: where return_mode="file" writes.
+        input_names: names of the model's inputs; by default those of the parameters.
+        output_names: names of the model's outputs.
+        raise_: recognise softmax, normalisation and other known mathematics as single nodes.
+        external_data_threshold: tensors of at least this many bytes may go to "<path>.data".
+        inline_limit: they go there once the model would have more bytes than this.
+        source_locations: keep the user's source lines in the metadata of nodes.
+
+    input_params, record_primitive_calls_file, inputs_as_nchw, outputs_as_nchw, export_mode and
+    normalization_mode accept their defaults only.
+
+    Raises:
+        ConversionError: with a code, the place in the user's code and what to do next.
+    """
+    _refuse_unsupported(
+        input_params=(input_params or None, None),
+        record_primitive_calls_file=(record_primitive_calls_file, None),
+        inputs_as_nchw=(inputs_as_nchw or None, None),
+        outputs_as_nchw=(outputs_as_nchw or None, None),
+        export_mode=(export_mode, "standard"),
+        normalization_mode=(normalization_mode, "auto"),
+    )
+    _check_options(opset, return_mode, output_path)
+    traced = trace(
+        fn,
+        inputs,
+        double_precision=enable_double_precision,
+        given_input_names=input_names,
+        given_output_names=output_names,
+    )
+    compiled, times = _compile(traced, opset, model_name, raise_)
+    model = Model(
+        compiled,
+        traced.module,
+        times,
+        external_data_threshold=external_data_threshold,
+        inline_limit=inline_limit,
+        source_locations=source_locations,
+    )
+    if return_mode == "ir":
+        return model
+    if return_mode == "proto":
+        return model.to_proto()
+    assert output_path is not None
+    return model.save(output_path)
+
+
+def _compile(
+    traced: Traced, opset: int, model_name: str, raise_: bool
+) -> tuple[_core.Model, dict[str, float]]:
+    start = time.perf_counter()
+    try:
+        compiled = _core.compile(traced.module, opset, model_name, raise_, [])
+    except ConversionError as error:
+        raise error.with_source_line(traced.reader.source_line(error.source)) from None
+    seconds = traced.import_seconds + time.perf_counter() - start
+    return compiled, {"trace": traced.trace_seconds, "compile": seconds}
+
+
+def _refuse_unsupported(**arguments: tuple[Any, Any]) -> None:
+    for name, (value, default) in arguments.items():
+        if value != default:
+            raise ConversionError(
+                "E073",
+                f"to_onnx does not support the argument {name} yet",
+                help=f"leave {name} out",
+            )
+
+
+def _check_options(
+    opset: int, return_mode: str, output_path: str | os.PathLike[str] | None
+) -> None:
+    if opset not in _OPSETS:
+        raise ConversionError(
+            "E011",
+            f"opset {opset} is out of range",
+            help=f"opsets {_OPSETS[0]} to {_OPSETS[-1]} can be written",
+        )
+    if return_mode not in _RETURN_MODES:
+        raise ConversionError(
+            "E075",
+            f"return_mode {return_mode!r} is unknown",
+            help=f"use one of {', '.join(map(repr, _RETURN_MODES))}",
+        )
+    if return_mode == "file" and output_path is None:
+        raise ConversionError(
+            "E075", "return_mode 'file' needs a file name", help="give output_path"
+        )

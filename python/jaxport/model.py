@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A finished ONNX model in memory."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import onnx
+
+    from . import _core
+
+# Tensors of at least this many bytes may leave the file; protobuf ends at 2 GiB.
+EXTERNAL_DATA_THRESHOLD = 1024
+INLINE_LIMIT = 1_900_000_000
+
+
+class Model:
+    """What to_onnx(..., return_mode="ir") gives: a model that is compiled but not written.
+
+    Attributes:
+        times: seconds of "trace", "compile" and, after save(), "write".
+    """
+
+    def __init__(
+        self,
+        compiled: _core.Model,
+        module: _core.Module,
+        times: dict[str, float],
+        *,
+        external_data_threshold: int = EXTERNAL_DATA_THRESHOLD,
+        inline_limit: int = INLINE_LIMIT,
+        source_locations: bool = True,
+    ) -> None:
+        self._compiled = compiled
+        self._module = module
+        self._external_data_threshold = external_data_threshold
+        self._inline_limit = inline_limit
+        self._source_locations = source_locations
+        self.times = times
+
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Writes the model, with large tensors in "<path>.data" when one file cannot hold it.
+
+        Raises ConversionError E051 and leaves no file behind when it cannot be written.
+        """
+        start = time.perf_counter()
+        self._compiled.save(
+            os.fspath(path),
+            external_threshold=self._external_data_threshold,
+            inline_limit=self._inline_limit,
+            source_locations=self._source_locations,
+        )
+        self.times["write"] = time.perf_counter() - start
+        return os.fspath(path)
+
+    def to_bytes(self) -> bytes:
+        """The model as one protobuf message. Raises ConversionError E050 beyond 2 GiB."""
+        return self._compiled.to_bytes(source_locations=self._source_locations)
+
+    def to_proto(self) -> onnx.ModelProto:
+        """The model as an onnx.ModelProto; needs the onnx package."""
+        import onnx
+
+        return onnx.ModelProto.FromString(self.to_bytes())  # type: ignore[no-any-return,unused-ignore]
+
+    def text(self) -> str:
+        """The model in ONNX's text syntax."""
+        return self._compiled.text()
+
+    def jir(self) -> str:
+        """The traced program as .jir text, which `jaxport convert` reads."""
+        return self._module.text()
+
+    def stats(self) -> dict[str, Any]:
+        """Counts: "nodes", "ops" by name, "parameters" and "initializer_bytes"."""
+        return self._compiled.stats()
+
+    @property
+    def stage_times(self) -> dict[str, float]:
+        """Seconds in each stage of the compiler."""
+        return self._compiled.stage_times
+
+    @property
+    def remarks(self) -> list[str]:
+        """Why rules that nearly fired did not."""
+        return self._compiled.remarks

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs models in ONNX Runtime with numpy arrays of every dtype, those of ml_dtypes included."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .model import Model
+
+# TensorProto numbers of the dtypes that numpy itself does not have.
+_EXTENDED = {
+    16: np.dtype(ml_dtypes.bfloat16),
+    17: np.dtype(ml_dtypes.float8_e4m3fn),
+    18: np.dtype(ml_dtypes.float8_e4m3fnuz),
+    19: np.dtype(ml_dtypes.float8_e5m2),
+    20: np.dtype(ml_dtypes.float8_e5m2fnuz),
+}
+_NUMBERS = {dtype: number for number, dtype in _EXTENDED.items()}
+
+
+def open_session(model: Any) -> Any:
+    """An onnxruntime.InferenceSession for a path, bytes, a jaxport.Model or an onnx.ModelProto."""
+    import onnxruntime
+
+    if isinstance(model, Model):
+        model = model.to_bytes()
+    elif isinstance(model, os.PathLike):
+        model = os.fspath(model)
+    elif hasattr(model, "SerializeToString"):
+        model = model.SerializeToString()
+    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+
+
+def run(session: Any, inputs: Sequence[np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+    """Runs a session on inputs in the order of the model's own; outputs by name, in order."""
+    names = [value.name for value in session.get_inputs()]
+    feeds = {name: _to_ort(array) for name, array in zip(names, inputs, strict=True)}
+    output_names = [value.name for value in session.get_outputs()]
+    outputs = session.run_with_ort_values(output_names, feeds)
+    return {name: _from_ort(value) for name, value in zip(output_names, outputs, strict=True)}
+
+
+def _to_ort(array: np.ndarray[Any, Any]) -> Any:
+    import onnxruntime
+
+    array = np.asarray(array, order="C")
+    number = _NUMBERS.get(array.dtype)
+    if number is None:
+        return onnxruntime.OrtValue.ortvalue_from_numpy(array)
+    raw = array.view(np.dtype(f"u{array.itemsize}"))
+    return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(raw, number)
+
+
+def _from_ort(value: Any) -> np.ndarray[Any, Any]:
+    dtype = _EXTENDED.get(value.element_type())
+    if dtype is None:
+        return value.numpy()  # type: ignore[no-any-return]
+    shape = value.shape()
+    size = int(np.prod(shape)) * dtype.itemsize
+    return np.frombuffer(ctypes.string_at(value.data_ptr(), size), dtype).reshape(shape)

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values of a whole program.
+#include "axis/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "axis/pattern.h"
+#include "eval/eval.h"
+#include "jaxport/error.h"
+
+namespace jaxport::axis {
+namespace {
+
+// The values of a program's nodes for one set of inputs.
+class Evaluator {
+ public:
+  Evaluator(const Program& program, std::span<const Tensor> inputs, Expand expand)
+      : graph_(*program.graph),
+        inputs_(inputs),
+        expand_(expand),
+        bindings_(bind(program, inputs)) {}
+
+  Tensor output(const View& view, const front::Type& type) {
+    compute(view.use.node);
+    const Labels dims = flatten(view.dims);
+    return with_shape(read_context(view.use, dims), bound_sizes(type.shape, bindings_));
+  }
+
+ private:
+  static DimBindings bind(const Program& program, std::span<const Tensor> inputs) {
+    front::Function signature;
+    signature.name = "program";
+    for (const Input& input : program.inputs) {
+      signature.params.push_back(signature.add_value(input.type, input.name));
+    }
+    return eval::bind(signature, inputs);
+  }
+
+  // The value of a node that a use sees, over context labels in the given order.
+  Tensor read_context(const Use& use, const Labels& order) {
+    Dims sizes;
+    std::map<Label, Label> index;
+    for (Label label : order) {
+      index.emplace(label, static_cast<Label>(sizes.size()));
+      sizes.push_back(graph_.size(label));
+    }
+    Pattern axes = use.labels;
+    for (Labels& axis : axes) {
+      for (Label& label : axis) label = index.at(label);
+    }
+    Labels all(order.size());
+    std::iota(all.begin(), all.end(), 0);
+    const Shape bound = bound_sizes(sizes, bindings_);
+    return read(by_label(values_.at(use.node), axes, bound), all, bound, true);
+  }
+
+  // Evaluates everything below `root`, operands first.
+  void compute(const Node* root) {
+    std::vector<const Node*> pending{root};
+    while (!pending.empty()) {
+      const Node* node = pending.back();
+      if (values_.contains(node)) {
+        pending.pop_back();
+        continue;
+      }
+      const std::size_t before = pending.size();
+      for (const Edge& edge : node->edges) {
+        if (!values_.contains(edge.node)) pending.push_back(edge.node);
+      }
+      if (pending.size() > before) continue;
+      pending.pop_back();
+      values_.emplace(node, value(*node));
+    }
+  }
+
+  Tensor value(const Node& node) {
+    if (node.kind == Kind::kInput) return input(node);
+    if (node.kind == Kind::kMacro) return expanded(node);
+    if (node.kind == Kind::kPointwise && !eval::knows(node.name)) return expanded(node);
+    std::vector<Tensor> operands;
+    for (const Edge& edge : node.edges) operands.push_back(values_.at(edge.node));
+    if (node.kind == Kind::kPrim) return prim(node, operands);
+    return evaluate_node(node, operands, bindings_);
+  }
+
+  Tensor input(const Node& node) const {
+    const auto index = static_cast<std::size_t>(*node.attr("index")->get_if<std::int64_t>());
+    return with_shape(inputs_[index], bound_sizes(node.sizes, bindings_));
+  }
+
+  // All results of a primitive are computed once.
+  Tensor prim(const Node& node, std::span<const Tensor> operands) {
+    std::vector<const Node*> key;
+    for (const Edge& edge : node.edges) key.push_back(edge.node);
+    auto [entry, is_new] = prim_results_.try_emplace({node.prim.get(), std::move(key)});
+    if (is_new) entry->second = evaluate_prim(node, operands, bindings_);
+    Shape shape;
+    for (std::size_t axis = 0; axis < node.out.size(); ++axis) {
+      shape.push_back(evaluate(node.axis_size(axis), bindings_));
+    }
+    return with_shape(entry->second.at(node.result), std::move(shape));
+  }
+
+  Tensor expanded(const Node& node) {
+    const Use self = graph_.self(&node);
+    const Use body = expand_ ? expand_(graph_, self) : Use{};
+    if (!body || body.node == &node) {
+      throw Error("E040", fmt::format("the evaluator does not know '{}'", node.name));
+    }
+    compute(body.node);
+    const Tensor value = read_context(body, self.flat());
+    return value;
+  }
+
+  Graph& graph_;
+  std::span<const Tensor> inputs_;
+  Expand expand_;
+  DimBindings bindings_;
+  std::unordered_map<const Node*, Tensor> values_;
+  std::map<std::pair<const PrimInfo*, std::vector<const Node*>>, std::vector<Tensor>> prim_results_;
+};
+
+}  // namespace
+
+std::vector<Tensor> evaluate(const Program& program, std::span<const Tensor> inputs,
+                             Expand expand) {
+  Evaluator evaluator(program, inputs, expand);
+  std::vector<Tensor> results;
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    results.push_back(evaluator.output(program.outputs[i], program.output_types[i]));
+  }
+  return results;
+}
+
+}  // namespace jaxport::axis

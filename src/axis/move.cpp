@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constructors that take values apart and join them: pick, stack, slice, concat.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "axis/pattern.h"
+#include "axis/store.h"
+
+namespace jaxport::axis {
+namespace {
+
+Use rename(const Use& use, Label from, Label to) {
+  Substitution renaming;
+  renaming.set(from, {to});
+  return renaming(use);
+}
+
+// True when `label` is the whole axis of use.node that its role `role` stands for.
+bool is_role(const Use& use, std::string_view role, Label label) {
+  const Labels& of_node = use.node->role(role);
+  for (std::size_t axis = 0; axis < use.labels.size(); ++axis) {
+    if (use.labels[axis] == Labels{label}) return use.node->out[axis] == of_node;
+  }
+  return false;
+}
+
+std::int64_t int_of(const Node& node, std::string_view name) {
+  return *node.attr(name)->get_if<std::int64_t>();
+}
+Dim dim_of(const Node& node, std::string_view name) { return *node.attr(name)->get_if<Dim>(); }
+
+// A range of one label of a value.
+struct Range {
+  Use base;
+  Label along;
+  Dim start, limit;
+};
+
+// Operand of a concat as a range of a larger value; the piece that is joined is `piece`.
+std::optional<Range> as_range(Graph& graph, const Use& use, std::optional<Label> piece) {
+  const Node& node = *use.node;
+  if (node.kind == Kind::kPick && !piece) {
+    const std::int64_t k = int_of(node, "k");
+    return Range{graph.child(use, 0), graph.role(use, "p")[0], k, k + 1};
+  }
+  const bool is_slice = node.kind == Kind::kSlice && int_of(node, "stride") == 1;
+  if (!is_slice || piece.has_value() != !node.role("o").empty()) return std::nullopt;
+  if (piece && !is_role(use, "o", *piece)) return std::nullopt;
+  return Range{graph.child(use, 0), graph.role(use, "i")[0], dim_of(node, "start"),
+               dim_of(node, "limit")};
+}
+
+bool continues(const Graph& graph, const Range& first, const Range& second) {
+  Binding binding;
+  return first.limit == second.start && graph.same(first.base, second.base, binding) &&
+         resolve(first.along, binding) == resolve(second.along, binding);
+}
+
+struct Piece {
+  Use use;
+  std::optional<Label> label;
+};
+
+Dim piece_size(const Graph& graph, const Piece& piece) {
+  return piece.label ? graph.size(*piece.label) : Dim(1);
+}
+
+Piece range_piece(Graph& graph, const Range& range) {
+  const Label to = graph.label(range.limit - range.start);
+  return {graph.slice(range.base, range.along, to, range.start, range.limit, 1), to};
+}
+
+// Neighbours that are neighbours in one larger value become one piece.
+std::vector<Piece> join_neighbours(Graph& graph, std::vector<Piece> pieces) {
+  std::vector<Piece> joined;
+  std::optional<Range> last;
+  for (Piece& piece : pieces) {
+    auto range = as_range(graph, piece.use, piece.label);
+    if (last && range && continues(graph, *last, *range)) {
+      last->limit = range->limit;
+      joined.back() = range_piece(graph, *last);
+    } else {
+      last = std::move(range);
+      joined.push_back(std::move(piece));
+    }
+  }
+  return joined;
+}
+
+// The operand of a concat that holds all of [start, limit), and where it starts.
+struct Part {
+  std::size_t operand;
+  Dim offset;
+};
+std::optional<Part> part_of(const Node& concat, const Dim& start, const Dim& limit) {
+  Dim offset = 0;
+  for (std::size_t j = 0; j < concat.edges.size(); ++j) {
+    const Labels& role = concat.role(fmt::format("i{}", j));
+    const Dim end =
+        offset + (role.empty() ? Dim(1) : concat.sizes[static_cast<std::size_t>(role[0])]);
+    if (less_equal(offset, start) == Truth::kYes && less_equal(limit, end) == Truth::kYes) {
+      return Part{j, offset};
+    }
+    offset = end;
+  }
+  return std::nullopt;
+}
+
+std::optional<Label> piece_label(Graph& graph, const Use& concat, std::size_t operand) {
+  const Labels labels = graph.role(concat, fmt::format("i{}", operand));
+  return labels.empty() ? std::nullopt : std::optional(labels[0]);
+}
+
+}  // namespace
+
+Use Graph::pick(Use operand, Label along, std::int64_t index) {
+  if (!contains(operand.flat(), along)) return operand;
+  const Node& node = *operand.node;
+  if (node.kind == Kind::kStack && is_role(operand, "p", along)) {
+    return child(operand, static_cast<std::size_t>(index));
+  }
+  if (node.kind == Kind::kIota && operand.labels[0].size() == 1) {
+    return scalar(static_cast<double>(index), node.dtype);
+  }
+  if (node.kind == Kind::kConcat && is_role(operand, "o", along)) {
+    if (auto part = part_of(node, index, index + 1); part && part->offset.is_static()) {
+      Use piece = child(operand, part->operand);
+      auto label = piece_label(*this, operand, part->operand);
+      return label ? pick(std::move(piece), *label, index - part->offset.value()) : piece;
+    }
+  }
+  impl_->mark_picked(operand.node);
+  const Labels kept = without(operand.flat(), {along});
+  const DType dtype = node.dtype;
+  return impl_->make({.kind = Kind::kPick,
+                      .name = "pick",
+                      .dtype = dtype,
+                      .operands = {std::move(operand)},
+                      .out = axis_each(kept),
+                      .roles = {{"p", {along}}},
+                      .attrs = {{"k", front::Attr{index}}}});
+}
+
+namespace {
+
+// The value whose picks 0, 1, … the operands are, over `along`; empty when they are not.
+Use picked_value(Graph& graph, const std::vector<Use>& operands, Label along) {
+  Use value;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Node& node = *operands[i].node;
+    if (node.kind != Kind::kPick || int_of(node, "k") != static_cast<std::int64_t>(i)) return {};
+    const Label picked = graph.role(operands[i], "p")[0];
+    if (!(graph.size(picked) == graph.size(along))) return {};
+    Use base = rename(graph.child(operands[i], 0), picked, along);
+    if (value && !(value == base)) return {};
+    value = std::move(base);
+  }
+  return value;
+}
+
+}  // namespace
+
+Use Graph::stack(std::vector<Use> operands, Label along) {
+  const Use& first = operands[0];
+  if (std::ranges::all_of(operands, [&](const Use& use) { return use == first; })) return first;
+  if (Use value = picked_value(*this, operands, along)) return value;
+  Labels labels{along};
+  for (const Use& use : operands) add_new(labels, use.flat());
+  const DType dtype = first.node->dtype;
+  return impl_->make({.kind = Kind::kStack,
+                      .name = "stack",
+                      .dtype = dtype,
+                      .operands = std::move(operands),
+                      .out = axis_each(labels),
+                      .roles = {{"p", {along}}}});
+}
+
+Use Graph::slice(Use operand, Label from, std::optional<Label> to, Dim start, Dim limit,
+                 std::int64_t stride) {
+  if (!contains(operand.flat(), from)) return operand;
+  const Node& node = *operand.node;
+  if (!to && start.is_static()) return pick(std::move(operand), from, start.value());
+  if (to && stride == 1 && start == Dim(0) && limit == size(from)) {
+    return rename(operand, from, *to);
+  }
+  if (to && node.kind == Kind::kIota && operand.labels[0].size() == 1 && start.is_static()) {
+    Use along = iota(*to, node.dtype);
+    along = pointwise("mul", {along, scalar(static_cast<double>(stride), node.dtype)}, node.dtype);
+    const auto first = static_cast<double>(start.value());
+    return pointwise("add", {along, scalar(first, node.dtype)}, node.dtype);
+  }
+  if (node.kind == Kind::kConcat && is_role(operand, "o", from)) {
+    auto part = part_of(node, start, limit);
+    auto label = part ? piece_label(*this, operand, part->operand) : std::nullopt;
+    if (label) {
+      return slice(child(operand, part->operand), *label, to, start - part->offset,
+                   limit - part->offset, stride);
+    }
+  }
+  if (stride == 1 && node.kind == Kind::kSlice && is_role(operand, "o", from) &&
+      int_of(node, "stride") == 1) {
+    const Dim offset = dim_of(node, "start");
+    return slice(child(operand, 0), role(operand, "i")[0], to, start + offset, limit + offset, 1);
+  }
+  Labels out = without(operand.flat(), {from});
+  Roles roles{{"i", {from}}};
+  if (to) {
+    out.push_back(*to);
+    roles.push_back({"o", {*to}});
+  }
+  const DType dtype = node.dtype;
+  return impl_->make({.kind = Kind::kSlice,
+                      .name = "slice",
+                      .dtype = dtype,
+                      .operands = {std::move(operand)},
+                      .out = axis_each(out),
+                      .roles = std::move(roles),
+                      .attrs = {{"limit", front::Attr{limit}},
+                                {"start", front::Attr{start}},
+                                {"stride", front::Attr{stride}}}});
+}
+
+Use Graph::concat(std::vector<Use> operands, const std::vector<std::optional<Label>>& labels,
+                  Label to) {
+  std::vector<Piece> pieces;
+  for (std::size_t j = 0; j < operands.size(); ++j) {
+    Piece piece{std::move(operands[j]), labels[j]};
+    if (piece.label && !contains(piece.use.flat(), *piece.label)) {
+      Pattern axes = piece.use.labels;
+      axes.push_back({*piece.label});
+      piece.use = relayout(piece.use, axes);
+      piece.use.labels = std::move(axes);
+    }
+    pieces.push_back(std::move(piece));
+  }
+  pieces = join_neighbours(*this, std::move(pieces));
+  if (pieces.size() == 1 && pieces[0].label && piece_size(*this, pieces[0]) == size(to)) {
+    return rename(pieces[0].use, *pieces[0].label, to);
+  }
+  Draft draft{.kind = Kind::kConcat,
+              .name = "concat",
+              .dtype = pieces[0].use.node->dtype,
+              .operands = {},
+              .out = {},
+              .roles = {{"o", {to}}}};
+  Labels out{to};
+  for (std::size_t j = 0; j < pieces.size(); ++j) {
+    Use use = std::move(pieces[j].use);
+    if (auto& label = pieces[j].label) {
+      // A label of its own for each piece, whatever the pieces were called.
+      const Label own = this->label(size(*label));
+      use = rename(use, *label, own);
+      draft.roles.push_back({fmt::format("i{}", j), {own}});
+      add_new(out, without(use.flat(), {own}));
+    } else {
+      add_new(out, use.flat());
+    }
+    draft.operands.push_back(std::move(use));
+  }
+  std::ranges::sort(draft.roles);
+  draft.out = axis_each(out);
+  return impl_->make(std::move(draft));
+}
+
+}  // namespace jaxport::axis

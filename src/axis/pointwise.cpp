@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// Canonical forms of pointwise nodes. Every rewrite here is exact; what only holds up to rounding
+// (distribution, re-association) is left to the views of raise rules.
+#include "axis/pointwise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "axis/pattern.h"
+#include "axis/store.h"
+
+namespace jaxport::axis {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool is_bool(const Use& use) { return use.node->dtype == DType::kBool; }
+
+// x for convert_element_type(x) with x: bool; empty otherwise.
+Use converted_bool(Graph& graph, const Use& use) {
+  if (!use.node->is(Kind::kPointwise, "convert_element_type")) return {};
+  return use.node->edges[0].node->dtype == DType::kBool ? graph.child(use, 0) : Use{};
+}
+
+// --- identities x op c = x
+
+// The other operand when one of them is the constant `neutral`.
+Use drop_neutral(const Call& call, double neutral, bool either_side) {
+  if (call.is_value(1, neutral) && call[0].node->dtype == call.dtype) return call[0];
+  if (either_side && call.is_value(0, neutral) && call[1].node->dtype == call.dtype) return call[1];
+  return {};
+}
+Use plus_zero(const Call& call) { return drop_neutral(call, 0, true); }
+Use minus_zero(const Call& call) { return drop_neutral(call, 0, false); }
+Use times_one(const Call& call) { return drop_neutral(call, 1, true); }
+Use over_one(const Call& call) { return drop_neutral(call, 1, false); }
+Use max_with_lowest(const Call& call) { return drop_neutral(call, -kInfinity, true); }
+Use min_with_highest(const Call& call) { return drop_neutral(call, kInfinity, true); }
+Use or_with_zero(const Call& call) { return drop_neutral(call, 0, true); }
+Use and_with_true(const Call& call) {
+  return call.dtype == DType::kBool ? drop_neutral(call, 1, true) : Use{};
+}
+
+Use same_operands(const Call& call) { return call[0] == call[1] ? call[0] : Use{}; }
+
+Use and_with_false(const Call& call) {
+  if (call.dtype != DType::kBool) return {};
+  if (call.is_value(0, 0)) return call[0];
+  return call.is_value(1, 0) ? call[1] : Use{};
+}
+Use or_with_true(const Call& call) {
+  if (call.dtype != DType::kBool) return {};
+  if (call.is_value(0, 1)) return call[0];
+  return call.is_value(1, 1) ? call[1] : Use{};
+}
+
+// --- products and powers
+
+Use power(const Call& call, const Use& base, std::int64_t exponent) {
+  return call.graph.pointwise("integer_pow", {base}, call.dtype, {{"y", front::Attr{exponent}}});
+}
+
+// x*x = x^2 and x^2*x = x^3: integer_pow multiplies in just this order.
+Use product_as_power(const Call& call) {
+  if (is_complex(call.dtype) || call.dtype == DType::kBool) return {};
+  if (call[0].node->dtype != call.dtype || call[1].node->dtype != call.dtype) return {};
+  if (call[0] == call[1]) return power(call, call[0], 2);
+  for (std::size_t i : {0u, 1u}) {
+    const Node& node = *call[i].node;
+    if (!node.is(Kind::kPointwise, "integer_pow")) continue;
+    const auto* y = node.attr("y")->get_if<std::int64_t>();
+    if (y && *y == 2 && call.graph.child(call[i], 0) == call[1 - i]) {
+      return power(call, call[1 - i], 3);
+    }
+  }
+  return {};
+}
+
+// float(p) * float(q) = float(p and q)
+Use product_of_bools(const Call& call) {
+  Use p = converted_bool(call.graph, call[0]), q = converted_bool(call.graph, call[1]);
+  if (!p || !q) return {};
+  Use both = call.graph.pointwise("and", {std::move(p), std::move(q)}, DType::kBool);
+  return call.make("convert_element_type", {std::move(both)});
+}
+
+Use first_power(const Call& call) {
+  const auto* y = call.attrs.empty() ? nullptr : call.attrs[0].second.get_if<std::int64_t>();
+  return y && *y == 1 && call[0].node->dtype == call.dtype ? call[0] : Use{};
+}
+
+Use double_negative(const Call& call) {
+  return call[0].node->is(Kind::kPointwise, call.name) ? call.graph.child(call[0], 0) : Use{};
+}
+
+// --- conversions
+
+// Every value of `narrow` survives in `wide`.
+bool holds(DType wide, DType narrow) {
+  if (is_float(narrow) && (wide == DType::kF32 || wide == DType::kF64)) {
+    return byte_width(wide) > byte_width(narrow);
+  }
+  if (!is_integer(narrow)) return false;
+  if (is_integer(wide)) return byte_width(wide) >= byte_width(narrow);
+  return (wide == DType::kF32 || wide == DType::kF64) && mantissa_bits(wide) >= bit_width(narrow);
+}
+
+Use same_dtype(const Call& call) { return call[0].node->dtype == call.dtype ? call[0] : Use{}; }
+
+// bf16 -> f32 -> bf16
+Use there_and_back(const Call& call) {
+  if (!call[0].node->is(Kind::kPointwise, "convert_element_type")) return {};
+  Use source = call.graph.child(call[0], 0);
+  const bool exact = source.node->dtype == call.dtype && holds(call[0].node->dtype, call.dtype);
+  return exact ? source : Use{};
+}
+
+// 0 and 1 exist in every dtype on the way.
+Use convert_of_bool(const Call& call) {
+  Use source = converted_bool(call.graph, call[0]);
+  return source ? call.make("convert_element_type", {std::move(source)}) : Use{};
+}
+
+Use complex_to_real(const Call& call) {
+  const DType from = call[0].node->dtype;
+  if (!is_complex(from) || is_complex(call.dtype) || call.dtype == DType::kBool) return {};
+  const DType part = from == DType::kC64 ? DType::kF32 : DType::kF64;
+  return call.make("convert_element_type", {call.graph.pointwise("real", {call[0]}, part)});
+}
+
+// --- comparisons and logic
+
+// float(p) != 0, float(p) > 0
+Use is_set(const Call& call) {
+  return call.is_value(1, 0) ? converted_bool(call.graph, call[0]) : Use{};
+}
+// float(p) == 0
+Use is_not_set(const Call& call) {
+  Use p = is_set(call);
+  return p ? call.make("not", {std::move(p)}) : Use{};
+}
+
+// not (a < b) is a >= b for integers; with floats, NaN is neither. eq and ne are opposites always.
+Use opposite_comparison(const Call& call) {
+  constexpr std::pair<std::string_view, std::string_view> kOpposites[] = {
+      {"eq", "ne"}, {"ne", "eq"}, {"ge", "lt"}, {"gt", "le"}, {"le", "gt"}, {"lt", "ge"}};
+  const Node& node = *call[0].node;
+  if (node.kind != Kind::kPointwise || call.dtype != DType::kBool) return {};
+  auto row = std::ranges::find(kOpposites, node.name,
+                               &std::pair<std::string_view, std::string_view>::first);
+  if (row == std::ranges::end(kOpposites)) return {};
+  const bool exact =
+      node.name == "eq" || node.name == "ne" || is_integer(node.edges[0].node->dtype);
+  return exact ? call.make(row->second, call.graph.children(call[0])) : Use{};
+}
+
+// --- select_n(p, if_false, if_true)
+
+bool is_binary_select(const Call& call) { return call.operands.size() == 3 && is_bool(call[0]); }
+
+Use select_known(const Call& call) {
+  if (!is_binary_select(call)) return {};
+  if (call.values[0]) return *call.values[0] != 0 ? call[2] : call[1];
+  return call[1] == call[2] ? call[1] : Use{};
+}
+
+// select(p, 0, 1) is p in the dtype of the branches; select(p, 1, 0) is its opposite.
+Use select_zero_one(const Call& call) {
+  if (!is_binary_select(call)) return {};
+  if (call.is_value(1, 0) && call.is_value(2, 1)) {
+    return call.make("convert_element_type", {call[0]});
+  }
+  if (call.dtype == DType::kBool && call.is_value(1, 1) && call.is_value(2, 0)) {
+    return call.make("not", {call[0]});
+  }
+  return {};
+}
+
+Use select_of_bools(const Call& call) {
+  if (!is_binary_select(call) || call.dtype != DType::kBool) return {};
+  if (call.is_value(1, 0)) return call.make("and", {call[0], call[2]});
+  return call.is_value(2, 1) ? call.make("or", {call[0], call[1]}) : Use{};
+}
+
+Use select_of_not(const Call& call) {
+  if (!is_binary_select(call) || !call[0].node->is(Kind::kPointwise, "not")) return {};
+  return call.make("select_n", {call.graph.child(call[0], 0), call[2], call[1]});
+}
+
+// --- the table
+
+constexpr PointwiseRow kRows[] = {
+    // sorted by name
+    {"abs"},
+    {"acos"},
+    {"acosh"},
+    {"add", 2, true, {plus_zero}},
+    {"and", 2, true, {and_with_true, and_with_false, same_operands}},
+    {"asin"},
+    {"asinh"},
+    {"atan"},
+    {"atan2", 2},
+    {"atanh"},
+    {"bessel_i0e"},
+    {"bessel_i1e"},
+    {"bitcast_convert_type", 1, false, {same_dtype}},
+    {"cbrt"},
+    {"ceil"},
+    {"clamp", 3},
+    {"clz"},
+    {"complex", 2},
+    {"conj"},
+    {"convert_element_type",
+     1,
+     false,
+     {same_dtype, there_and_back, convert_of_bool, complex_to_real}},
+    {"cos"},
+    {"cosh"},
+    {"digamma"},
+    {"div", 2, false, {over_one}},
+    {"eq", 2, true, {is_not_set}},
+    {"eq_to", 2},
+    {"erf"},
+    {"erf_inv"},
+    {"erfc"},
+    {"exp"},
+    {"exp2"},
+    {"expm1"},
+    {"floor"},
+    {"ge", 2},
+    {"gt", 2, false, {is_set}},
+    {"igamma", 2},
+    {"igamma_grad_a", 2},
+    {"igammac", 2},
+    {"imag", 1, false, {complex_part}},
+    {"integer_pow", 1, false, {first_power}, {"y"}},
+    {"is_finite"},
+    {"le", 2},
+    {"le_to", 2},
+    {"lgamma"},
+    {"log"},
+    {"log1p"},
+    {"logistic"},
+    {"lt", 2},
+    {"lt_to", 2},
+    {"max", 2, true, {max_with_lowest, same_operands}},
+    {"min", 2, true, {min_with_highest, same_operands}},
+    {"mul", 2, true, {times_one, product_of_bools, product_as_power}},
+    {"ne", 2, true, {is_set}},
+    {"neg", 1, false, {double_negative}},
+    {"nextafter", 2},
+    {"not", 1, false, {double_negative, opposite_comparison}},
+    {"or", 2, true, {or_with_zero, or_with_true, same_operands}},
+    {"polygamma", 2},
+    {"population_count"},
+    {"pow", 2},
+    {"random_gamma_grad", 2},
+    {"real", 1, false, {complex_part}},
+    {"reduce_precision", 1, false, {}, {"exponent_bits", "mantissa_bits"}},
+    {"regularized_incomplete_beta", 3},
+    {"rem", 2},
+    {"round", 1, false, {}, {"rounding_method"}},
+    {"rsqrt"},
+    {"select_n", 2, false, {select_known, select_zero_one, select_of_bools, select_of_not}},
+    {"shift_left", 2},
+    {"shift_right_arithmetic", 2},
+    {"shift_right_logical", 2},
+    {"sign"},
+    {"sin"},
+    {"sinh"},
+    {"sqrt"},
+    {"sub", 2, false, {minus_zero}},
+    {"tan"},
+    {"tanh"},
+    {"xor", 2, true},
+    {"zeta", 2},
+};
+static_assert(std::ranges::is_sorted(kRows, {}, &PointwiseRow::name));
+
+bool is_kept(const PointwiseRow& row, std::string_view attr) {
+  return std::ranges::find(row.kept_attrs, attr) != row.kept_attrs.end();
+}
+
+// One idea, one name.
+void respell(Call& call) {
+  if (call.name == "square") {
+    call.name = "integer_pow";
+    call.attrs = {{"y", front::Attr{std::int64_t{2}}}};
+  } else if (call.name == "add_any") {
+    call.name = "add";
+  }
+}
+
+// The order that nodes are stored in, so that rewrites find constants last.
+void order_operands(Call& call) {
+  std::ranges::stable_sort(call.operands, {}, [](const Use& use) {
+    return std::pair(use.node->kind == Kind::kConstant, use.node->id);
+  });
+}
+
+}  // namespace
+
+const PointwiseRow* find_pointwise(std::string_view name) {
+  if (name == "square") name = "integer_pow";
+  if (name == "add_any") name = "add";
+  auto row = std::ranges::lower_bound(kRows, name, {}, &PointwiseRow::name);
+  return row != std::ranges::end(kRows) && row->name == name ? row : nullptr;
+}
+
+Use Graph::pointwise(std::string_view name, std::vector<Use> operands, DType dtype,
+                     front::Attrs attrs) {
+  Call call{*this, impl_->parts, name, std::move(operands), dtype, std::move(attrs), {}};
+  respell(call);
+  const PointwiseRow* row = find_pointwise(call.name);
+  if (row) {
+    std::erase_if(call.attrs, [&](const auto& attr) { return !is_kept(*row, attr.first); });
+    if (row->commutative) order_operands(call);
+    for (const Use& use : call.operands) call.values.push_back(scalar_value(use));
+    for (Simplify simplify : row->simplify) {
+      if (!simplify) break;
+      if (Use simpler = simplify(call)) return simpler;
+    }
+  }
+  Labels labels;
+  for (const Use& use : call.operands) add_new(labels, use.flat());
+  return impl_->make({.kind = Kind::kPointwise,
+                      .name = call.name,
+                      .dtype = dtype,
+                      .operands = std::move(call.operands),
+                      .out = axis_each(labels),
+                      .commutative = row && row->commutative,
+                      .attrs = std::move(call.attrs)});
+}
+
+}  // namespace jaxport::axis

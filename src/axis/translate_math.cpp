@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise primitives, reductions and dot_general.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "axis/pattern.h"
+#include "axis/pointwise.h"
+#include "axis/translate.h"
+#include "axis/view.h"
+
+namespace jaxport::axis {
+namespace {
+
+Views one(View view) { return std::vector<View>{std::move(view)}; }
+
+Views reduce(Translation& t) {
+  t.require_operands(1);
+  const View& view = t.in[0];
+  const auto axes = t.axes("axes", view.dims.size());
+  Labels over;
+  Pattern kept;
+  for (std::size_t dim = 0; dim < view.dims.size(); ++dim) {
+    if (std::ranges::find(axes, dim) != axes.end()) {
+      over.insert(over.end(), view.dims[dim].begin(), view.dims[dim].end());
+    } else {
+      kept.push_back(view.dims[dim]);
+    }
+  }
+  return one({t.graph.reduce(t.eqn.primitive, view.use, over, t.dtype()), std::move(kept)});
+}
+
+// --- dot_general
+
+// Paired dims of the two operands.
+struct Pairs {
+  std::vector<std::size_t> lhs, rhs;
+};
+
+Ints to_ints(const Translation& t, const front::Attr& attr) {
+  const auto* list = attr.get_if<front::List>();
+  t.require(list != nullptr, "'dimension_numbers' is malformed");
+  Ints values;
+  for (const front::Attr& item : *list) {
+    const auto* value = item.get_if<std::int64_t>();
+    t.require(value != nullptr, "'dimension_numbers' is malformed");
+    values.push_back(*value);
+  }
+  return values;
+}
+
+Pairs to_pairs(const Translation& t, const front::Attr& attr) {
+  const auto* sides = attr.get_if<front::List>();
+  t.require(sides != nullptr && sides->size() == 2, "'dimension_numbers' is malformed");
+  Pairs pairs{t.axes(to_ints(t, (*sides)[0]), t.in[0].dims.size()),
+              t.axes(to_ints(t, (*sides)[1]), t.in[1].dims.size())};
+  t.require(pairs.lhs.size() == pairs.rhs.size(), "dims of the operands are not paired");
+  return pairs;
+}
+
+// Aligns each pair; returns the labels that both then have.
+Pattern align_pairs(Translation& t, const Pairs& pairs) {
+  Pattern labels;
+  for (std::size_t i = 0; i < pairs.lhs.size(); ++i) {
+    const std::array dims{pairs.lhs[i], pairs.rhs[i]};
+    labels.push_back(align(t.graph, t.in, dims));
+  }
+  return labels;
+}
+
+// Dims of one operand that belong to no pair, under labels that the other operand does not have.
+void add_free_dims(Translation& t, std::size_t operand, const std::vector<std::size_t>& batch,
+                   const std::vector<std::size_t>& contracted, Pattern& dims) {
+  for (std::size_t dim = 0; dim < t.in[operand].dims.size(); ++dim) {
+    const bool paired = std::ranges::find(batch, dim) != batch.end() ||
+                        std::ranges::find(contracted, dim) != contracted.end();
+    if (paired) continue;
+    const std::array alone{dim};
+    dims.push_back(align(t.graph, std::span(t.in).subspan(operand, 1), alone));
+  }
+}
+
+Views dot_general(Translation& t) {
+  t.require(t.eqn.in.size() == 2 && t.eqn.out.size() == 1, "needs two operands and one result");
+  const front::Attr* numbers = front::find(t.eqn.attrs, "dimension_numbers");
+  const auto* parts = numbers ? numbers->get_if<front::List>() : nullptr;
+  t.require(parts && parts->size() == 2, "'dimension_numbers' is malformed");
+  const Pairs contracted = to_pairs(t, (*parts)[0]), batch = to_pairs(t, (*parts)[1]);
+  for (std::size_t side : {0u, 1u}) {
+    std::vector<std::size_t> all = side == 0 ? batch.lhs : batch.rhs;
+    const auto& more = side == 0 ? contracted.lhs : contracted.rhs;
+    all.insert(all.end(), more.begin(), more.end());
+    t.axes(Ints(all.begin(), all.end()), t.in[side].dims.size());
+  }
+  Pattern dims = align_pairs(t, batch);
+  const Labels over = flatten(align_pairs(t, contracted));
+  add_free_dims(t, 0, batch.lhs, contracted.lhs, dims);
+  add_free_dims(t, 1, batch.rhs, contracted.rhs, dims);
+  return one({t.graph.contract(t.in[0].use, t.in[1].use, over, t.dtype()), std::move(dims)});
+}
+
+// --- special cases of other primitives
+
+// The running sum of a constant c is c, 2c, …
+Views cumsum(Translation& t) {
+  t.require_operands(1);
+  const auto value = t.graph.scalar_value(t.in[0].use);
+  if (!value || !is_integer(t.dtype()) || front::get_bool(t.eqn, "reverse")) return std::nullopt;
+  const std::size_t axis = t.axis("axis", t.in[0].dims.size());
+  View result = t.in[0];
+  if (result.dims[axis].empty()) return one(std::move(result));
+  const Label along = t.graph.label(t.in_shape()[axis]);
+  Use count = t.graph.pointwise(
+      "add", {t.graph.iota(along, t.dtype()), t.graph.scalar(1, t.dtype())}, t.dtype());
+  result.use = t.graph.pointwise("mul", {std::move(count), result.use}, t.dtype());
+  result.dims[axis] = {along};
+  return one(std::move(result));
+}
+
+// Rounding to the widths that the dtype has is nothing.
+Views reduce_precision(Translation& t) {
+  struct Width {
+    DType dtype;
+    std::int64_t exponent, mantissa;
+  };
+  constexpr Width kWidths[] = {
+      {DType::kBF16, 8, 7}, {DType::kF16, 5, 10}, {DType::kF32, 8, 23}, {DType::kF64, 11, 52}};
+  t.require_operands(1);
+  for (const Width& width : kWidths) {
+    if (width.dtype == t.dtype() && front::get_int(t.eqn, "exponent_bits") >= width.exponent &&
+        front::get_int(t.eqn, "mantissa_bits") >= width.mantissa) {
+      return one(t.in[0]);
+    }
+  }
+  return translate_pointwise(t);
+}
+
+Views bitcast_convert_type(Translation& t) {
+  t.require_operands(1);
+  if (bit_width(t.in_type(0).dtype) != bit_width(t.dtype())) return std::nullopt;
+  return translate_pointwise(t);
+}
+
+constexpr TranslationRow kRows[] = {
+    // sorted by primitive
+    {"bitcast_convert_type", bitcast_convert_type},
+    {"cumsum", cumsum},
+    {"dot_general", dot_general},
+    {"reduce_and", reduce},
+    {"reduce_max", reduce},
+    {"reduce_min", reduce},
+    {"reduce_or", reduce},
+    {"reduce_precision", reduce_precision},
+    {"reduce_prod", reduce},
+    {"reduce_sum", reduce},
+    {"reduce_xor", reduce},
+};
+static_assert(std::ranges::is_sorted(kRows, {}, &TranslationRow::primitive));
+
+}  // namespace
+
+std::span<const TranslationRow> math_translations() { return kRows; }
+
+Views translate_pointwise(Translation& t) {
+  const PointwiseRow& row = *find_pointwise(t.eqn.primitive);
+  const bool fits =
+      row.name == "select_n" ? t.in.size() > row.operands - 1 : t.in.size() == row.operands;
+  t.require(fits && t.eqn.out.size() == 1, "the numbers of operands and results do not fit");
+  Unified unified = unify(t.graph, std::move(t.in));
+  Use use = t.graph.pointwise(t.eqn.primitive, std::move(unified.uses), t.dtype(), t.eqn.attrs);
+  return one({std::move(use), std::move(unified.dims)});
+}
+
+}  // namespace jaxport::axis

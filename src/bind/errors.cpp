@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind/errors.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "jaxport/error.h"
+
+namespace jaxport::bind {
+namespace {
+
+namespace nb = nanobind;
+
+void raise_conversion_error(const Error& error) {
+  const nb::object type = nb::module_::import_("jaxport.errors").attr("ConversionError");
+  const nb::object raised = type(error.code(), error.message(), nb::arg("source") = error.source(),
+                                 nb::arg("equation") = error.equation(),
+                                 nb::arg("help") = error.help(), nb::arg("text") = error.what());
+  PyErr_SetObject(type.ptr(), raised.ptr());
+}
+
+}  // namespace
+
+void translate_errors() {
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+      raise_conversion_error(error);
+    }
+  });
+}
+
+}  // namespace jaxport::bind

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind/importer.h"
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "bind/arrays.h"
+#include "bind/locations.h"
+#include "bind/objects.h"
+#include "bind/params.h"
+#include "bind/types.h"
+
+namespace jaxport::bind {
+namespace {
+
+// What the name of a primitive is in front IR, and how its parameters get their one spelling.
+struct Primitive {
+  std::string name;
+  nb::object rewrite;  // callable: an equation -> its parameters; invalid when they stay
+};
+
+// A function under construction: where its variables and literals live.
+struct Scope {
+  front::Function function;
+  std::unordered_map<PyObject*, front::ValueId> variables;
+  std::map<std::tuple<DType, std::uint64_t, std::uint64_t>, front::ValueId> literals;
+};
+
+struct Signature {
+  std::string name;
+  std::vector<std::string> input_names, output_names;
+};
+
+class Importer {
+ public:
+  Importer(const ImportRequest& request, front::Module& module)
+      : reader_(request.reader),
+        path_of_(request.path_of),
+        kinds_(reader_),
+        types_(reader_, kinds_, *module.dims),
+        locations_(reader_, module),
+        params_(reader_, kinds_, types_, [this](nb::handle jaxpr) { return region(jaxpr); }),
+        parts_(reader_.attr("parts")),
+        array_(reader_.attr("array")),
+        scalar_(reader_.attr("scalar")),
+        key_data_(reader_.attr("key_data")),
+        renamed_(reader_.attr("renamed")),
+        rewrites_(reader_.attr("rewrites")) {}
+
+  front::Function function(nb::handle jaxpr, Signature signature);
+
+ private:
+  front::Region region(nb::handle jaxpr);
+  void add_equation(Scope& scope, nb::handle eqn);
+  const Primitive& primitive(nb::handle object);
+  front::Attrs attrs_of(const Primitive& primitive, nb::handle eqn);
+
+  front::ValueId define(Scope& scope, nb::handle variable, std::string name = "");
+  front::ValueId operand(Scope& scope, nb::handle atom);
+  front::ValueId literal(Scope& scope, nb::handle atom);
+  void add_constant(Scope& scope, nb::handle variable, nb::handle value);
+  void add_key(Scope& scope, nb::handle variable, nb::handle value);
+  front::ValueId add_array(Scope& scope, const nb::object& array, DType dtype, std::string path);
+
+  nb::object reader_, path_of_;
+  Kinds kinds_;
+  Types types_;
+  Locations locations_;
+  Params params_;
+  nb::object parts_, array_, scalar_, key_data_, renamed_, rewrites_;
+  nb::object primitive_attr_ = interned("primitive"), params_attr_ = interned("params"),
+             invars_attr_ = interned("invars"), outvars_attr_ = interned("outvars"),
+             source_info_attr_ = interned("source_info"), aval_attr_ = interned("aval"),
+             val_attr_ = interned("val"), name_attr_ = interned("name"),
+             dtype_attr_ = interned("dtype");
+  ByIdentity<front::Region> regions_;
+  ByIdentity<Primitive> primitives_;
+};
+
+front::Function Importer::function(nb::handle jaxpr, Signature signature) {
+  const nb::object parts = parts_(jaxpr);  // (name, constvars, consts, invars, eqns, outvars)
+  Scope scope;
+  scope.function.name = signature.name.empty() ? text_of(parts[0]) : std::move(signature.name);
+  const nb::object consts = parts[2];
+  std::size_t index = 0;
+  for_each_item(parts[3], [&](nb::handle variable) {
+    std::string name =
+        index < signature.input_names.size() ? signature.input_names[index] : std::string();
+    scope.function.params.push_back(define(scope, variable, std::move(name)));
+    ++index;
+  });
+  Py_ssize_t position = 0;
+  for_each_item(parts[1], [&](nb::handle variable) {
+    add_constant(scope, variable, nb::object(consts[position++]));
+  });
+  for_each_item(parts[4], [&](nb::handle eqn) { add_equation(scope, eqn); });
+  for_each_item(parts[5],
+                [&](nb::handle atom) { scope.function.results.push_back(operand(scope, atom)); });
+  scope.function.result_names = std::move(signature.output_names);
+  return std::move(scope.function);
+}
+
+front::Region Importer::region(nb::handle jaxpr) {
+  if (const front::Region* found = regions_.find(jaxpr)) return *found;
+  return regions_.add(jaxpr, std::make_shared<const front::Function>(function(jaxpr, {})));
+}
+
+void Importer::add_equation(Scope& scope, nb::handle eqn) {
+  front::Eqn result;
+  const Primitive& of = primitive(attribute(eqn, primitive_attr_));
+  result.primitive = of.name;
+  for_each_item(attribute(eqn, invars_attr_),
+                [&](nb::handle atom) { result.in.push_back(operand(scope, atom)); });
+  result.attrs = attrs_of(of, eqn);
+  for_each_item(attribute(eqn, outvars_attr_),
+                [&](nb::handle variable) { result.out.push_back(define(scope, variable)); });
+  result.location = locations_.of(attribute(eqn, source_info_attr_));
+  scope.function.eqns.push_back(std::move(result));
+}
+
+const Primitive& Importer::primitive(nb::handle object) {
+  if (const Primitive* found = primitives_.find(object)) return *found;
+  const nb::object name = attribute(object, name_attr_);
+  Primitive result;
+  result.name = text_of(nb::object(renamed_.attr("get")(name, name)));
+  if (nb::object rewrite = rewrites_.attr("get")(result.name.c_str()); !rewrite.is_none()) {
+    result.rewrite = std::move(rewrite);
+  }
+  return primitives_.add(object, std::move(result));
+}
+
+front::Attrs Importer::attrs_of(const Primitive& primitive, nb::handle eqn) {
+  if (!primitive.rewrite.is_valid()) return params_.attrs(attribute(eqn, params_attr_));
+  return params_.attrs(nb::object(primitive.rewrite(eqn)));
+}
+
+front::ValueId Importer::define(Scope& scope, nb::handle variable, std::string name) {
+  const front::Type& type = types_.type(attribute(variable, aval_attr_));
+  const front::ValueId id = scope.function.add_value(type, std::move(name));
+  scope.variables[variable.ptr()] = id;
+  return id;
+}
+
+front::ValueId Importer::operand(Scope& scope, nb::handle atom) {
+  if (auto found = scope.variables.find(atom.ptr()); found != scope.variables.end()) {
+    return found->second;
+  }
+  return literal(scope, atom);
+}
+
+// Equal literals of a function are one constant.
+front::ValueId Importer::literal(Scope& scope, nb::handle atom) {
+  const front::Type& type = types_.type(attribute(atom, aval_attr_));
+  const nb::object value = attribute(atom, val_attr_);
+  if (!type.shape.empty()) {
+    const nb::object dtype = attribute(attribute(atom, aval_attr_), dtype_attr_);
+    return add_array(scope, array_(value, dtype), type.dtype, "");
+  }
+  Tensor tensor = scalar_of(scalar_(value), type.dtype);
+  std::uint64_t bits[2] = {0, 0};
+  std::memcpy(bits, tensor.data.get(), tensor.nbytes());
+  auto [entry, is_new] = scope.literals.try_emplace({type.dtype, bits[0], bits[1]}, 0);
+  if (is_new) {
+    entry->second = scope.function.add_value(type);
+    scope.function.constants.push_back({entry->second, std::move(tensor), ""});
+  }
+  return entry->second;
+}
+
+void Importer::add_constant(Scope& scope, nb::handle variable, nb::handle value) {
+  const nb::object aval = attribute(variable, aval_attr_);
+  const DType dtype = types_.type(aval).dtype;
+  if (dtype == DType::kKey) return add_key(scope, variable, value);
+  const nb::object array = array_(value, attribute(aval, dtype_attr_));
+  scope.variables[variable.ptr()] =
+      add_array(scope, array, dtype, text_of(nb::object(path_of_(value))));
+}
+
+// A random key has no bytes of its own in front IR: it is its data, wrapped.
+void Importer::add_key(Scope& scope, nb::handle variable, nb::handle value) {
+  const nb::object data = key_data_(value);  // (uint32 array, the key's implementation)
+  front::Eqn wrap;
+  wrap.primitive = "random_wrap";
+  wrap.in.push_back(
+      add_array(scope, nb::object(data[0]), DType::kU32, text_of(nb::object(path_of_(value)))));
+  wrap.attrs.emplace_back("impl", front::Attr{front::Enum{text_of(data[1])}});
+  wrap.out.push_back(define(scope, variable));
+  scope.function.eqns.push_back(std::move(wrap));
+}
+
+front::ValueId Importer::add_array(Scope& scope, const nb::object& array, DType dtype,
+                                   std::string path) {
+  Tensor tensor = view_of(array, dtype);
+  front::Type type{dtype, Dims(tensor.shape.begin(), tensor.shape.end())};
+  const front::ValueId id = scope.function.add_value(std::move(type));
+  scope.function.constants.push_back({id, std::move(tensor), std::move(path)});
+  return id;
+}
+
+}  // namespace
+
+front::Module import_jaxpr(const ImportRequest& request) {
+  front::Module module;
+  Importer importer(request, module);
+  module.functions.push_back(
+      importer.function(request.jaxpr, {request.name, request.input_names, request.output_names}));
+  for (const std::string& constraint : request.constraints) module.dims->add_constraint(constraint);
+  return module;
+}
+
+}  // namespace jaxport::bind

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/compile.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "axis/graph.h"
+#include "jaxport/error.h"
+#include "jaxport/version.h"
+#include "lower/lower.h"
+#include "onnx/schema.h"
+#include "pass/pass.h"
+
+namespace jaxport::compile {
+namespace {
+
+class Clock {
+ public:
+  explicit Clock(Report* report) : report_(report) {}
+  void lap(std::string stage) {
+    const auto now = std::chrono::steady_clock::now();
+    if (report_)
+      report_->times.push_back(
+          {std::move(stage), std::chrono::duration<double>(now - last_).count()});
+    last_ = now;
+  }
+
+ private:
+  Report* report_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+std::string remark_line(const raise::Remark& remark, const axis::Program& program) {
+  const std::string where = front::to_string(program.locations[remark.location]);
+  return fmt::format("{}: not raised: {}{}", remark.rule, remark.reason,
+                     where.empty() ? "" : "  at " + where);
+}
+
+}  // namespace
+
+onnx::Model compile(const front::Module& module, const Options& options, Report* report) {
+  if (options.opset < onnx::kOldestOpset || options.opset > onnx::kNewestOpset) {
+    throw Error("E011", fmt::format("opset {} is out of range", options.opset))
+        .help(fmt::format("choose an opset from {} to {}", onnx::kOldestOpset, onnx::kNewestOpset));
+  }
+  Clock clock(report);
+  axis::Program program = axis::build(module, module.functions.at(0));
+  clock.lap("axis");
+  auto remarks = raise::raise(program, options.raise);
+  if (report) {
+    for (const auto& remark : remarks) report->remark_lines.push_back(remark_line(remark, program));
+    report->remarks = std::move(remarks);
+  }
+  clock.lap("raise");
+  onnx::Model model = lower::lower(program, {options.opset, options.model_name});
+  model.producer_version = kVersion;
+  clock.lap("lower");
+  pass::run_all(model);
+  clock.lap("passes");
+  onnx::name_values(model);
+  onnx::verify(model, "compile");
+  clock.lap("names");
+  return model;
+}
+
+}  // namespace jaxport::compile

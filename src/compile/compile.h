@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pipeline: front IR -> axis graph -> raise -> lower -> passes -> finished ONNX model.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "front/ir.h"
+#include "onnx/ir.h"
+#include "raise/raise.h"
+
+namespace jaxport::compile {
+
+struct Options {
+  int opset = 23;
+  std::string model_name = "jax_model";
+  raise::Options raise;
+};
+
+struct StageTime {
+  std::string stage;
+  double seconds;
+};
+struct Report {
+  std::vector<raise::Remark> remarks;
+  std::vector<std::string> remark_lines;  // remarks with source lines, ready to print
+  std::vector<StageTime> times;
+};
+
+// Compiles module.functions[0]. Error E011: opset out of range.
+onnx::Model compile(const front::Module& module, const Options& options, Report* report = nullptr);
+
+}  // namespace jaxport::compile

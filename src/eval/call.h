@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the evaluation of one primitive sees, and the tables of all of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dim/dim.h"
+#include "front/ir.h"
+#include "jaxport/error.h"
+#include "support/tensor.h"
+
+namespace jaxport::eval {
+
+using Ints = std::vector<std::int64_t>;
+using Results = std::vector<Tensor>;
+
+// One equation with concrete operands. Parameters come from user's files: everything read here is
+// checked, so that an evaluation can trust operand counts, axes and sizes it has asked for.
+struct Call {
+  const front::Eqn& eqn;
+  std::span<const Tensor> in;
+  std::span<const front::Type> out;
+  const DimBindings& bindings;
+
+  const Shape& shape(std::size_t operand) const { return in[operand].shape; }
+  std::int64_t rank(std::size_t operand) const { return std::ssize(in[operand].shape); }
+  DType out_dtype(std::size_t result = 0) const { return out[result].dtype; }
+  Shape out_shape(std::size_t result = 0) const;  // symbolic dims through the bindings
+
+  bool has(std::string_view name) const;  // present and not None
+  const front::Attr& attr(std::string_view name) const;
+  bool flag(std::string_view name) const { return front::get_bool(eqn, name); }
+  std::string text(std::string_view name) const { return front::get_string(eqn, name); }
+  std::int64_t integer(std::string_view name) const;  // symbolic dims through the bindings
+  std::int64_t integer(const front::Attr& value) const;
+  Ints integers(std::string_view name) const;
+  Ints integers(const front::Attr& list) const;
+  std::vector<Ints> integer_lists(std::string_view name) const;
+  // A parameter that is one entry for each dim, or None for all `otherwise`.
+  Ints integers_or(std::string_view name, std::size_t count, std::int64_t otherwise) const;
+  // A field of a record such as GatherDimensionNumbers.
+  const front::Attr& field(std::string_view record, std::string_view name) const;
+  std::int64_t axis(std::string_view name, std::int64_t rank) const;  // checked: 0 <= axis < rank
+  Ints axes(std::string_view name, std::int64_t rank) const;  // checked: in range, no repeats
+  Ints axes(const front::Attr& list, std::int64_t rank) const;
+  const front::Function& region(std::string_view name) const {
+    return front::get_region(eqn, name);
+  }
+
+  // E041 "primitive 'pad': <why>" unless the fact holds.
+  void require(bool fact, std::string_view why) const {
+    if (!fact) fail(why);
+  }
+  void require_counts(std::size_t operands, std::size_t results) const;
+  [[noreturn]] void fail(std::string_view why) const;
+  Error no_dtype(DType dtype) const;  // E040: no evaluation for this dtype
+};
+
+struct Row {
+  std::string_view primitive;
+  Results (*apply)(const Call&);
+};
+
+// The families, each sorted by primitive; table.cpp lists them.
+std::span<const Row> pointwise_rows();
+std::span<const Row> math_rows();
+std::span<const Row> convert_rows();
+std::span<const Row> reduce_rows();
+std::span<const Row> window_rows();
+std::span<const Row> cumulative_rows();
+std::span<const Row> shape_rows();
+std::span<const Row> contract_rows();
+std::span<const Row> conv_rows();
+std::span<const Row> index_rows();
+std::span<const Row> scatter_rows();
+std::span<const Row> sort_rows();
+std::span<const Row> control_rows();
+std::span<const Row> fold_rows();
+
+const Row* find_row(std::string_view primitive);  // nullptr when unknown
+
+}  // namespace jaxport::eval

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_general_dilated: any layout, stride, padding, dilation and grouping.
+#include <algorithm>
+
+#include "eval/arithmetic.h"
+#include "eval/map.h"
+#include "eval/window.h"
+
+namespace jaxport::eval {
+namespace {
+
+// The permutation that brings an array to (first dim, spatial dims, second dim), so that the sum
+// over input features runs over neighbours: lhs (batch, …, feature), rhs (out feature, …, in
+// feature), result (batch, …, feature).
+Ints spatial_in_the_middle(const Call& c, std::string_view field) {
+  Ints spec = c.axes(c.field("dimension_numbers", field), c.rank(0));
+  c.require(std::ssize(spec) == c.rank(0) && spec.size() >= 2, "'dimension_numbers' are malformed");
+  std::rotate(spec.begin() + 1, spec.begin() + 2, spec.end());
+  return spec;
+}
+
+struct ConvSizes {
+  std::int64_t batch, in_features, out_features;  // of the result, of the kernel, of the result
+  std::int64_t feature_groups, batch_groups;
+  std::int64_t lhs_features;
+  std::int64_t operand_positions, kernel_positions;
+};
+
+ConvSizes conv_sizes(const Call& c, const Shape& lhs, const Shape& rhs, const Shape& out) {
+  ConvSizes n{};
+  n.batch = out.front();
+  n.in_features = rhs.back();
+  n.out_features = rhs.front();
+  n.feature_groups = c.integer("feature_group_count");
+  n.batch_groups = c.integer("batch_group_count");
+  n.lhs_features = lhs.back();
+  n.operand_positions = element_count(std::span(lhs).subspan(1, lhs.size() - 2));
+  n.kernel_positions = element_count(std::span(rhs).subspan(1, rhs.size() - 2));
+  c.require(n.feature_groups >= 1 && n.batch_groups >= 1, "a group count is less than 1");
+  const auto is_product = [](std::int64_t whole, std::int64_t part, std::int64_t count) {
+    return whole % count == 0 && whole / count == part;
+  };
+  c.require(is_product(n.lhs_features, n.in_features, n.feature_groups), "feature dims do not fit");
+  c.require(is_product(lhs.front(), n.batch, n.batch_groups), "batch dims do not fit");
+  c.require(n.out_features % n.feature_groups == 0 && n.out_features % n.batch_groups == 0,
+            "the groups do not divide the output features");
+  c.require(out.back() == n.out_features, "the result has another number of features");
+  return n;
+}
+
+// `lhs` and `rhs` are shapes with the spatial dims in the middle. High padding is in the result.
+std::vector<WindowDim> spatial_dims(const Call& c, const Shape& lhs, const Shape& rhs) {
+  const std::size_t count = lhs.size() - 2;
+  const Ints strides = c.integers_or("window_strides", count, 1);
+  const Ints base = c.integers_or("lhs_dilation", count, 1);
+  const Ints dilation = c.integers_or("rhs_dilation", count, 1);
+  const std::vector<Ints> padding = c.integer_lists("padding");
+  c.require(padding.size() == count, "'padding' needs one entry for each spatial dim");
+  std::vector<WindowDim> dims;
+  for (std::size_t i = 0; i < count; ++i) {
+    c.require(padding[i].size() == 2, "'padding' has a bad entry");
+    c.require(std::min({strides[i], base[i], dilation[i]}) >= 1,
+              "a stride or a dilation is less than 1");
+    dims.push_back({lhs[i + 1], rhs[i + 1], strides[i], padding[i][0], base[i], dilation[i]});
+  }
+  return dims;
+}
+
+// A kernel position that reads the operand at a given position.
+struct Tap {
+  std::int64_t kernel, operand;
+};
+
+// What each output position reads, without the taps that fall into the padding.
+std::vector<std::vector<Tap>> taps_of(const std::vector<WindowDim>& dims, const Shape& out) {
+  Shape operand, kernel;
+  for (const WindowDim& dim : dims) {
+    operand.push_back(dim.operand);
+    kernel.push_back(dim.window);
+  }
+  const Ints strides = row_major_strides(operand);
+  std::vector<std::vector<Tap>> taps;
+  for (Odometer o(Shape(out.begin() + 1, out.end() - 1)); o.valid(); o.next()) {
+    std::vector<Tap>& here = taps.emplace_back();
+    std::int64_t number = 0;
+    for (Odometer k(kernel); k.valid(); k.next(), ++number) {
+      const auto at = element_under(dims, strides, o.index(), k.index());
+      if (at) here.push_back({number, *at});
+    }
+  }
+  return taps;
+}
+
+// out[n, o, f] = sum over taps and input features of lhs * rhs, within f's groups.
+template <class T>
+Array<T> convolve(const Array<T>& lhs, const Array<T>& rhs,
+                  const std::vector<std::vector<Tap>>& taps, const ConvSizes& n) {
+  const auto positions = static_cast<std::int64_t>(taps.size());
+  Array<T> out(n.batch * positions * n.out_features);
+  for (std::int64_t i = 0; i < out.size(); ++i) {
+    const std::int64_t f = i % n.out_features, o = i / n.out_features % positions;
+    const std::int64_t group = f / (n.out_features / n.feature_groups);
+    const std::int64_t batch =
+        f / (n.out_features / n.batch_groups) * n.batch + i / (n.out_features * positions);
+    T sum{0};
+    for (const Tap& tap : taps[o]) {
+      const T* x = lhs.begin() + (batch * n.operand_positions + tap.operand) * n.lhs_features +
+                   group * n.in_features;
+      const T* w = rhs.begin() + (f * n.kernel_positions + tap.kernel) * n.in_features;
+      for (std::int64_t k = 0; k < n.in_features; ++k) sum = kAdd(sum, kMul(x[k], w[k]));
+    }
+    out[i] = sum;
+  }
+  return out;
+}
+
+Ints inverse(const Ints& permutation) {
+  Ints result(permutation.size());
+  for (std::size_t i = 0; i < permutation.size(); ++i) {
+    result[permutation[i]] = static_cast<std::int64_t>(i);
+  }
+  return result;
+}
+
+Results conv_general_dilated(const Call& c) {
+  c.require_counts(2, 1);
+  c.require(c.rank(0) >= 2 && c.rank(1) == c.rank(0), "operands of different ranks");
+  const Shape shape = c.out_shape();
+  c.require(std::ssize(shape) == c.rank(0), "the result has another rank");
+  const Tensor lhs = transposed(c.in[0], spatial_in_the_middle(c, "lhs_spec"));
+  const Tensor rhs = transposed(c.in[1], spatial_in_the_middle(c, "rhs_spec"));
+  const Ints out_order = spatial_in_the_middle(c, "out_spec");
+  Shape out;
+  for (const std::int64_t dim : out_order) out.push_back(shape[dim]);
+  const ConvSizes sizes = conv_sizes(c, lhs.shape, rhs.shape, out);
+  const auto taps = taps_of(spatial_dims(c, lhs.shape, rhs.shape), out);
+  const DType dtype = c.out_dtype();
+  return with_class<Results>(
+      accumulator_class_of(dtype),
+      [&]<Number T>(T) -> Results {
+        const Array<T> sums = convolve(load_as<T>(lhs, dtype), load_as<T>(rhs, dtype), taps, sizes);
+        return {transposed(store_all(sums, dtype, out), inverse(out_order))};
+      },
+      [&] { return c.no_dtype(dtype); });
+}
+
+constexpr Row kRows[] = {{"conv_general_dilated", conv_general_dilated}};
+
+}  // namespace
+std::span<const Row> conv_rows() { return kRows; }
+}  // namespace jaxport::eval

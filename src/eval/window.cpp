@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions over sliding windows.
+#include "eval/window.h"
+
+#include <algorithm>
+
+#include "eval/arithmetic.h"
+#include "eval/map.h"
+
+namespace jaxport::eval {
+namespace {
+
+template <class Monoid>
+Results reduce_window(const Call& c) {
+  c.require_counts(1, 1);
+  const std::vector<WindowDim> dims = window_dims(c);
+  const Ints strides = row_major_strides(c.shape(0));
+  const Shape shape = c.out_shape();
+  c.require(shape.size() == dims.size(), "the result has another rank");
+  Shape window;
+  for (const WindowDim& dim : dims) window.push_back(dim.window);
+  const DType dtype = c.in[0].dtype;
+  const auto slide = [&]<class T>(T) -> Results requires Takes<decltype(Monoid::kOp), T, 2> {
+    const Array<T> x = load_all<T>(c.in[0]);
+    Array<T> totals(element_count(shape));
+    T* total = totals.begin();
+    for (Odometer o(shape); o.valid(); o.next(), ++total) {
+      *total = Monoid::template start<T>(dtype);
+      for (Odometer k(window); k.valid(); k.next()) {
+        const auto at = element_under(dims, strides, o.index(), k.index());
+        if (at) *total = Monoid::kOp(*total, x[*at]);
+      }
+    }
+    return {store_all(totals, c.out_dtype(), shape)};
+  };
+  return with_class<Results>(accumulator_class_of(dtype), slide, [&] { return c.no_dtype(dtype); });
+}
+
+constexpr Row kRows[] = {
+    {"reduce_window_max", reduce_window<Maximum>},
+    {"reduce_window_min", reduce_window<Minimum>},
+    {"reduce_window_sum", reduce_window<Sum>},
+};
+static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+
+}  // namespace
+
+std::vector<WindowDim> window_dims(const Call& c) {
+  const std::size_t rank = c.shape(0).size();
+  const Ints sizes = c.integers_or("window_dimensions", rank, 1);
+  const Ints strides = c.integers_or("window_strides", rank, 1);
+  const Ints base = c.integers_or("base_dilation", rank, 1);
+  const Ints dilation = c.integers_or("window_dilation", rank, 1);
+  const std::vector<Ints> padding = c.integer_lists("padding");
+  c.require(padding.size() == rank, "'padding' needs one entry for each dim");
+  std::vector<WindowDim> dims;
+  for (std::size_t i = 0; i < rank; ++i) {
+    c.require(padding[i].size() == 2, "'padding' has a bad entry");
+    c.require(std::min({strides[i], base[i], dilation[i]}) >= 1 && sizes[i] >= 0,
+              "a stride, dilation or window is too small");
+    dims.push_back({c.shape(0)[i], sizes[i], strides[i], padding[i][0], base[i], dilation[i]});
+  }
+  return dims;
+}
+
+std::optional<std::int64_t> element_under(const std::vector<WindowDim>& dims, const Ints& strides,
+                                          const Ints& o, const Ints& k) {
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const std::optional<std::int64_t> at = dims[i].read(o[i], k[i]);
+    if (!at) return std::nullopt;
+    offset += *at * strides[i];
+  }
+  return offset;
+}
+
+std::span<const Row> window_rows() { return kRows; }
+}  // namespace jaxport::eval

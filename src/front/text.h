@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "front/ir.h"
+
+namespace jaxport::front {
+
+// .jir text: parse(print(m)) == m. The grammar is in docs/jir.md.
+//
+//   func @softmax(%x: f32[B,4,8]) -> (%out) {
+//     %c: f32[] = constant 0.5
+//     %w: f32[2] = constant dense<"0x0000803f00000040"> {path = "dense.kernel"}
+//     %max: f32[B,4] = reduce_max %x {axes = (2)} loc("model.py":42 "Net.__call__" scope
+//     "blocks/0") return %max
+//   }
+struct PrintOptions {
+  bool locations = true;
+  bool constants = true;  // false: dense<…> shows a hash only; such text does not parse back
+};
+std::string print(const Module& module, const PrintOptions& options = {});
+// One equation with types, shortened, for errors: "%1:f32[B,4] = reduce_max[axes=(2)]
+// %0:f32[B,4,8]".
+std::string print(const Function& function, const Eqn& eqn);
+
+// Throws Error E010 with line and column for anything malformed, however hostile.
+Module parse(std::string_view text, std::string_view file_name);
+
+}  // namespace jaxport::front

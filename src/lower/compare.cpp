@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons, selections and logic.
+#include <algorithm>
+
+#include "lower/ctx.h"
+
+namespace jaxport::lower {
+namespace {
+
+// ONNX orders numbers only.
+Values comparable(Ctx& c) {
+  auto [x, y] = c.in<2>();
+  if (x.dtype() != DType::kBool) return {x, y};
+  return {c.cast(x, DType::kI32), c.cast(y, DType::kI32)};
+}
+template <OpName Op>
+Results ordered(Ctx& c) {
+  return c.op.call(Op.text, comparable(c));
+}
+
+Results ne(Ctx& c) {
+  auto [x, y] = c.in<2>();
+  return c.op.Not(c.op.Equal(x, y));
+}
+
+// A truth value takes the logical op, an integer the bitwise one.
+template <OpName Logical, OpName Bitwise>
+Results logic(Ctx& c) {
+  return c.op.call(c.out_type().dtype == DType::kBool ? Logical.text : Bitwise.text, c.operands());
+}
+
+Results is_finite(Ctx& c) {
+  auto [x] = c.in<1>();
+  return c.op.Not(c.op.Or(c.op.IsInf(x), c.op.IsNaN(x)));
+}
+
+// select_n(p, a, b): a where p is false or 0, b where it is true or 1, …
+Results select_n(Ctx& c) {
+  const Values& in = c.operands();
+  if (in[0].dtype() == DType::kBool) return c.op.Where(in[0], in[2], in[1]);
+  Value result = in.back();
+  for (std::size_t i = in.size() - 2; i >= 1; --i) {
+    const Value here = c.op.Equal(in[0], c.op.scalar_like(in[0], static_cast<double>(i - 1)));
+    result = c.op.Where(here, in[i], result);
+  }
+  return result;
+}
+
+constexpr Row kRows[] = {
+    // sorted by primitive
+    {"and", logic<"And", "BitwiseAnd">},
+    {"eq", same<"Equal">},
+    {"ge", ordered<"GreaterOrEqual">},
+    {"gt", ordered<"Greater">},
+    {"is_finite", is_finite},
+    {"le", ordered<"LessOrEqual">},
+    {"lt", ordered<"Less">},
+    {"ne", ne},
+    {"not", logic<"Not", "BitwiseNot">},
+    {"or", logic<"Or", "BitwiseOr">},
+    {"select_n", select_n},
+    {"xor", logic<"Xor", "BitwiseXor">},
+};
+static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+
+}  // namespace
+
+std::span<const Row> compare_rows() { return kRows; }
+
+}  // namespace jaxport::lower

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+
+#include "lower/ctx.h"
+#include "lower/pad.h"
+
+namespace jaxport::lower {
+namespace {
+
+// The operands arrive as [N, C, spatial…] and [O, I, spatial…]; the result leaves as [N, O,
+// spatial…].
+Order conv_order(const front::Eqn& eqn, std::span<const front::Type>,
+                 std::span<const front::Type>) {
+  const auto* numbers = front::find(eqn.attrs, "dimension_numbers")->get_if<front::Record>();
+  auto spec = [&](std::string_view name) {
+    Ints dims;
+    for (const auto& [field, value] : numbers->fields) {
+      if (field != name) continue;
+      for (const front::Attr& dim : *value.get_if<front::List>())
+        dims.push_back(*dim.get_if<std::int64_t>());
+    }
+    return dims;
+  };
+  return {{spec("lhs_spec"), spec("rhs_spec")}, {spec("out_spec")}};
+}
+
+Results conv_general_dilated(Ctx& c) {
+  Value x = c.in(0), weight = c.in(1);
+  if (c.param<std::int64_t>("batch_group_count") != 1) c.unsupported("batch_group_count is not 1");
+  x = c.cast(x, c.out_type().dtype);
+  weight = c.cast(weight, c.out_type().dtype);
+  const Ints lhs_dilation = c.param<Ints>("lhs_dilation");
+  PadConfig config(x.rank());
+  Ints pads_low, pads_high, kernel;
+  const auto& padding = *c.attr("padding").get_if<front::List>();
+  for (std::size_t i = 0; i < lhs_dilation.size(); ++i) {
+    const auto& pair = *padding[i].get_if<front::List>();
+    const std::int64_t low = *pair[0].get_if<std::int64_t>(),
+                       high = *pair[1].get_if<std::int64_t>();
+    // Negative padding and dilation of the input are done ahead of the op.
+    config[i + 2] = {std::min<std::int64_t>(low, 0), std::min<std::int64_t>(high, 0),
+                     lhs_dilation[i] - 1};
+    pads_low.push_back(std::max<std::int64_t>(low, 0));
+    pads_high.push_back(std::max<std::int64_t>(high, 0));
+    kernel.push_back(weight.shape()[i + 2].value());
+  }
+  x = padded(c, x, c.op.scalar_like(x, 0), config);
+  Ints pads = pads_low;
+  pads.insert(pads.end(), pads_high.begin(), pads_high.end());
+  const onnx::Args args{{"kernel_shape", kernel},
+                        {"strides", c.param<Ints>("window_strides")},
+                        {"dilations", c.param<Ints>("rhs_dilation")},
+                        {"group", c.param<std::int64_t>("feature_group_count")},
+                        {"pads", pads}};
+  if (c.operands().size() == 3) return c.op.Conv(x, weight, c.in(2), args);
+  return c.op.Conv(x, weight, args);
+}
+
+constexpr Row kRows[] = {{"conv_general_dilated", conv_general_dilated, 0, conv_order}};
+
+}  // namespace
+
+std::span<const Row> conv_rows() { return kRows; }
+
+}  // namespace jaxport::lower

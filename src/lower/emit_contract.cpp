@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contractions: MatMul with the activation's rows kept as they are and the weight folded to [K][N],
+// or a batched MatMul of two activations, in the cheapest arrangement.
+#include <algorithm>
+#include <limits>
+
+#include "lower/emitter.h"
+
+namespace jaxport::lower {
+
+using axis::Label;
+using axis::Labels;
+
+struct Emitter::Product {
+  double price = std::numeric_limits<double>::infinity();
+  std::size_t x = 0;  // which edge is the left operand
+  Arrangement left, right, result;
+
+  void offer(double cost, std::size_t left_edge, const Arrangement& l, const Arrangement& r,
+             const Arrangement& o) {
+    if (cost < price) *this = {cost, left_edge, l, r, o};
+  }
+};
+
+namespace {
+
+// The labels of a contraction seen from its left operand.
+struct ContractLabels {
+  LabelSet left, right, contracted, batch, fresh;  // fresh: only in the right operand
+  ContractLabels(const axis::Node& node, const axis::Edge& x, const axis::Edge& y)
+      : left(node.sizes.size(), x.axes),
+        right(node.sizes.size(), y.axes),
+        contracted(node.sizes.size()),
+        batch(node.sizes.size()),
+        fresh(node.sizes.size()) {
+    const LabelSet out(node.sizes.size(), node.out);
+    for (Label label = 0; label < static_cast<Label>(node.sizes.size()); ++label) {
+      if (left.has(label) && right.has(label)) (out.has(label) ? batch : contracted).add({label});
+      if (right.has(label) && !left.has(label)) fresh.add({label});
+    }
+  }
+};
+
+// Rows of the left operand: its dims without the contracted labels.
+Arrangement rows_of(const Arrangement& seen, const LabelSet& contracted) {
+  Arrangement rows;
+  for (const Labels& dim : seen) {
+    if (Labels rest = contracted.drop(dim); !rest.empty() || dim.empty())
+      rows.push_back(std::move(rest));
+  }
+  return rows;
+}
+
+Arrangement with(Arrangement arrangement, const Labels& last) {
+  arrangement.push_back(last);
+  return arrangement;
+}
+
+bool empty_set(const LabelSet& set, std::size_t count) {
+  for (Label label = 0; label < static_cast<Label>(count); ++label) {
+    if (set.has(label)) return false;
+  }
+  return true;
+}
+
+// MatMul broadcasts leading dims: batch labels first, one dim of plain rows last.
+Arrangement rows_with_batch_first(const Arrangement& rows, const LabelSet& batch) {
+  Arrangement split;
+  for (const Labels& dim : rows) {
+    if (batch.has_part(dim)) {
+      for (Label label : dim) split.push_back({label});
+    } else {
+      split.push_back(dim);
+    }
+  }
+  Labels last;
+  for (const Labels& dim : split) {
+    if (!dim.empty() && !batch.has_any(dim)) last = dim;
+  }
+  Arrangement result;
+  for (const Labels& dim : split) {
+    if (last.empty() || dim != last) result.push_back(dim);
+  }
+  result.push_back(last);
+  return result;
+}
+
+}  // namespace
+
+void Emitter::consider_constant_weight(const Node& node, std::size_t x, Product& best) {
+  const Edge &edge = node.edges[x], &weight = node.edges[1 - x];
+  const ContractLabels labels(node, edge, weight);
+  const bool has_batch = !empty_set(labels.batch, node.sizes.size());
+  const LabelSet out(node.sizes.size(), node.out);
+  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
+  auto wish = wanted(node, out);
+  if (wish && !hint(node)->order_only && !has_batch) {
+    Arrangement rows = rows_of(*wish, labels.fresh);
+    candidates.push_back(with(std::move(rows), labels.contracted.keep(axis::flatten(edge.axes))));
+  }
+  Labels columns = labels.fresh.keep(wish ? axis::flatten(*wish) : axis::flatten(weight.axes));
+  for (const Arrangement& seen : candidates) {
+    const Labels inner = labels.contracted.keep(axis::flatten(seen));
+    Arrangement rows = rows_of(seen, labels.contracted);
+    if (has_batch) rows = rows_with_batch_first(rows, labels.batch);
+    const Arrangement left = with(rows, inner);
+    Arrangement right;
+    if (has_batch) {
+      for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
+        right.push_back(!rows[i].empty() && labels.batch.has_all(rows[i]) ? rows[i] : Labels{});
+      }
+    }
+    right.push_back(inner);
+    const bool has_columns = !columns.empty() || has_batch;
+    if (has_columns) right.push_back(columns);
+    const Arrangement result = has_columns ? with(rows, columns) : rows;
+    best.offer(price(edge, node.sizes, left) + regret(node, result), x, left, right, result);
+  }
+}
+
+void Emitter::consider_two_activations(const Node& node, std::size_t x, Product& best) {
+  const Edge &lhs = node.edges[x], &rhs = node.edges[1 - x];
+  const ContractLabels labels(node, lhs, rhs);
+  const bool has_batch = !empty_set(labels.batch, node.sizes.size());
+  auto offer = [&](const Arrangement& left, const Arrangement& right, const Arrangement& result) {
+    const double cost = price(lhs, node.sizes, left) + price(rhs, node.sizes, right);
+    best.offer(cost + regret(node, result), x, left, right, result);
+  };
+  for (const Arrangement& seen : arrangements(lhs, node.sizes)) {
+    const Labels order = axis::flatten(seen);
+    for (const Arrangement& other : arrangements(rhs, node.sizes)) {
+      const Labels other_order = axis::flatten(other);
+      const Labels columns = labels.batch.drop(labels.contracted.drop(other_order));
+      std::vector<Labels> inners{labels.contracted.keep(order)};
+      if (Labels alternative = labels.contracted.keep(other_order); alternative != inners[0]) {
+        inners.push_back(std::move(alternative));
+      }
+      for (const Labels& inner : inners) {
+        if (!has_batch) {
+          const Arrangement rows = rows_of(seen, labels.contracted);
+          Arrangement right{inner};
+          if (!columns.empty()) right.push_back(columns);
+          offer(with(rows, inner), right, columns.empty() ? rows : with(rows, columns));
+          continue;
+        }
+        const Labels rows = labels.batch.drop(labels.contracted.drop(order));
+        Arrangement batch;
+        for (Label label : labels.batch.keep(order)) batch.push_back({label});
+        const bool starts_with_unit = !seen.empty() && seen[0].empty();
+        for (int units = starts_with_unit ? 1 : 0; units <= 1; ++units) {
+          Arrangement lead(static_cast<std::size_t>(units));
+          lead.insert(lead.end(), batch.begin(), batch.end());
+          offer(with(with(lead, rows), inner), with(with(lead, inner), columns),
+                with(with(lead, rows), columns));
+        }
+      }
+    }
+  }
+}
+
+void Emitter::emit_outer_product(const Node& node) {
+  auto [values, arrangement] = broadcast_operands(node);
+  for (Value& value : values) {
+    if (value.dtype() != node.dtype) value = op_.Cast(value, onnx::Args{{"to", node.dtype}});
+  }
+  define(node, op_.Mul(values[0], values[1]), arrangement);
+}
+
+void Emitter::emit_contract(const Node& node) {
+  const ContractLabels labels(node, node.edges[0], node.edges[1]);
+  if (empty_set(labels.contracted, node.sizes.size())) return emit_outer_product(node);
+  Product best;
+  for (std::size_t x : {0, 1}) {
+    if (is_constant(node.edges[x])) continue;
+    if (is_constant(node.edges[1 - x])) {
+      consider_constant_weight(node, x, best);
+    } else {
+      consider_two_activations(node, x, best);
+    }
+  }
+  Value left = bring(node.edges[best.x], node.sizes, best.left);
+  Value right = bring(node.edges[1 - best.x], node.sizes, best.right);
+  // preferred_element_type: products are formed in the result's type.
+  if (left.dtype() != node.dtype) left = op_.Cast(left, onnx::Args{{"to", node.dtype}});
+  if (right.dtype() != node.dtype) right = op_.Cast(right, onnx::Args{{"to", node.dtype}});
+  define(node, op_.MatMul(left, right), best.result);
+}
+
+}  // namespace jaxport::lower

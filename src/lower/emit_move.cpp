@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that take values apart and put them together: pick, slice, stack, concat, relayout, iota.
+#include <algorithm>
+#include <limits>
+
+#include "jaxport/error.h"
+#include "lower/emitter.h"
+
+namespace jaxport::lower {
+
+using axis::Kind;
+using axis::Label;
+using axis::Labels;
+
+namespace {
+
+std::size_t dim_with(const Arrangement& arrangement, Label label) {
+  auto found = std::ranges::find_if(arrangement,
+                                    [&](const Labels& dim) { return axis::contains(dim, label); });
+  if (found == arrangement.end()) throw Error("BUG", "a label has no physical dim");
+  return static_cast<std::size_t>(found - arrangement.begin());
+}
+
+// Splits the dim of `label` so that the label is the first of its dim.
+Arrangement split_before(const Arrangement& arrangement, Label label) {
+  Arrangement result;
+  for (const Labels& dim : arrangement) {
+    auto at = std::ranges::find(dim, label);
+    if (at == dim.end() || at == dim.begin()) {
+      result.push_back(dim);
+    } else {
+      result.emplace_back(dim.begin(), at);
+      result.emplace_back(at, dim.end());
+    }
+  }
+  return result;
+}
+
+Arrangement without(const Arrangement& arrangement, Label label) {
+  Arrangement result;
+  for (const Labels& dim : arrangement) {
+    Labels rest;
+    std::ranges::copy_if(dim, std::back_inserter(rest), [&](Label l) { return l != label; });
+    if (!rest.empty() || dim.empty()) result.push_back(std::move(rest));
+  }
+  return result;
+}
+
+// Without a new label the dim shrinks to what else is in it, or to a unit dim.
+Arrangement renamed(Arrangement arrangement, Label from, std::optional<Label> to) {
+  for (Labels& dim : arrangement) {
+    if (to) {
+      std::ranges::replace(dim, from, *to);
+    } else {
+      std::erase(dim, from);
+    }
+  }
+  return arrangement;
+}
+
+Dim rest_of(const Labels& dim, Label label, const Dims& sizes) {
+  Dim rest = 1;
+  for (Label other : dim) {
+    if (other != label) rest = rest * sizes[static_cast<std::size_t>(other)];
+  }
+  return rest;
+}
+
+std::int64_t pick_index(const axis::Node& node) { return *node.attr("k")->get_if<std::int64_t>(); }
+
+// Which part of the operand a pick or slice takes: nodes with equal pieces are siblings.
+Piece taken_piece(const axis::Node& node, std::string_view role) {
+  return label_pieces(node.edges[0].axes, node.sizes)[static_cast<std::size_t>(node.role(role)[0])];
+}
+
+Dim dim_attr(const axis::Node& node, std::string_view name) {
+  const front::Attr* attr = node.attr(name);
+  if (const auto* value = attr->get_if<std::int64_t>()) return Dim(*value);
+  return *attr->get_if<Dim>();
+}
+
+}  // namespace
+
+void Emitter::emit_iota(const Node& node) {
+  const Dim size = node.axis_size(0);
+  const Value end = op_.Squeeze(shapes_.dim(size));
+  Value range = op_.call_with_shape(
+      "Range", {op_.scalar(0, DType::kI64), end, op_.scalar(1, DType::kI64)}, {}, {size});
+  if (node.dtype != DType::kI64) range = op_.Cast(range, onnx::Args{{"to", node.dtype}});
+  define(node, range, {node.out[0]});
+}
+
+void Emitter::emit_pick(const Node& node) {
+  const Edge& edge = node.edges[0];
+  const Label along = node.role("p")[0];
+  Arrangement best;
+  double best_price = std::numeric_limits<double>::infinity();
+  for (const Arrangement& seen : arrangements(edge, node.sizes)) {
+    const Labels& dim = seen[dim_with(seen, along)];
+    // A strided pick of the innermost label needs a static end.
+    const bool strided =
+        dim.size() > 1 && dim.back() == along && rest_of(dim, along, node.sizes).is_static();
+    Arrangement candidate = dim[0] == along || strided ? seen : split_before(seen, along);
+    const double cost =
+        price(edge, node.sizes, candidate) + regret(node, without(candidate, along));
+    if (cost < best_price) best_price = cost, best = std::move(candidate);
+  }
+  const Value x = bring(edge, node.sizes, best);
+  const std::size_t dim_index = dim_with(best, along);
+  const Labels dim = best[dim_index];
+  const auto physical = static_cast<std::int64_t>(dim_index);
+  const Dim rest = rest_of(dim, along, node.sizes),
+            count = node.sizes[static_cast<std::size_t>(along)];
+  const std::int64_t k = pick_index(node);
+  Value result;
+  if (dim.size() == 1) {
+    result =
+        op_.Gather(x, op_.constant(int_scalar(DType::kI64, k)), onnx::Args{{"axis", physical}});
+  } else if (dim[0] != along) {
+    result = op_.Slice(x, op_.ints({k}), op_.ints({(rest * count).value()}), op_.ints({physical}),
+                       op_.ints({count.value()}));
+  } else {
+    std::vector<std::int64_t> taken;
+    for (const Facts::User& user : facts_.users(edge.node)) {
+      if (user.node && user.node->kind == Kind::kPick && !facts_.is_constant(user.node) &&
+          taken_piece(*user.node, "p") == taken_piece(node, "p")) {
+        taken.push_back(pick_index(*user.node));
+      }
+    }
+    std::ranges::sort(taken);
+    taken.erase(std::ranges::unique(taken).begin(), taken.end());
+    if (count.is_static() && rest.is_static() &&
+        static_cast<std::int64_t>(taken.size()) == count.value()) {
+      const Ints parts(taken.size(), rest.value());
+      result = op_.call_n("Split", {x, op_.ints(parts)}, taken.size(),
+                          {{"axis", physical}})[static_cast<std::size_t>(k)];
+    } else {
+      Dims shape = x.shape();
+      shape[dim_index] = rest;
+      result = op_.call_with_shape(
+          "Slice", {x, shapes_.dim(rest * k), shapes_.dim(rest * (k + 1)), op_.ints({physical})},
+          {}, shape);
+    }
+  }
+  define(node, result, without(best, along));
+}
+
+void Emitter::emit_slice(const Node& node) {
+  const Edge& edge = node.edges[0];
+  const Label from = node.role("i")[0];
+  const Labels& target = node.role("o");
+  const std::optional<Label> to = target.empty() ? std::nullopt : std::optional(target[0]);
+  const Dim start = dim_attr(node, "start"), limit = dim_attr(node, "limit");
+  const std::int64_t stride = *node.attr("stride")->get_if<std::int64_t>();
+  Arrangement best;
+  double best_price = std::numeric_limits<double>::infinity();
+  for (const Arrangement& seen : arrangements(edge, node.sizes)) {
+    Arrangement candidate = split_before(seen, from);
+    if (stride != 1) {  // the label must be alone in its dim
+      Arrangement alone;
+      for (const Labels& dim : candidate) {
+        const bool here = dim.size() > 1 && dim[0] == from;
+        if (here) alone.push_back({from});
+        alone.emplace_back(dim.begin() + (here ? 1 : 0), dim.end());
+      }
+      candidate = std::move(alone);
+    }
+    const double cost =
+        price(edge, node.sizes, candidate) + regret(node, renamed(candidate, from, to));
+    if (cost < best_price) best_price = cost, best = std::move(candidate);
+  }
+  const Value x = bring(edge, node.sizes, best);
+  const std::size_t dim_index = dim_with(best, from);
+  const auto physical = static_cast<std::int64_t>(dim_index);
+  const Dim rest = rest_of(best[dim_index], from, node.sizes);
+  Arrangement result = renamed(best, from, to);
+  // Slices that tile the axis are one Split.
+  std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
+  for (const Facts::User& user : facts_.users(edge.node)) {
+    if (!user.node || user.node->kind != Kind::kSlice || facts_.is_constant(user.node) ||
+        !(taken_piece(*user.node, "i") == taken_piece(node, "i")) ||
+        *user.node->attr("stride")->get_if<std::int64_t>() != 1) {
+      continue;
+    }
+    const Dim first = dim_attr(*user.node, "start"), last = dim_attr(*user.node, "limit");
+    if (first.is_static() && last.is_static()) tiles.emplace_back(first.value(), last.value());
+  }
+  std::ranges::sort(tiles);
+  tiles.erase(std::ranges::unique(tiles).begin(), tiles.end());
+  const Dim& whole_size = node.sizes[static_cast<std::size_t>(from)];
+  bool is_split = stride == 1 && tiles.size() > 1 && rest.is_static() && start.is_static() &&
+                  limit.is_static() && tiles.front().first == 0 &&
+                  Dim(tiles.back().second) == whole_size;
+  for (std::size_t i = 0; is_split && i + 1 < tiles.size(); ++i) {
+    is_split = tiles[i].second == tiles[i + 1].first;
+  }
+  if (is_split) {
+    Ints parts;
+    for (const auto& [first, last] : tiles) parts.push_back((last - first) * rest.value());
+    const auto mine =
+        std::ranges::find(tiles, std::pair(start.value(), limit.value())) - tiles.begin();
+    define(node,
+           op_.call_n("Split", {x, op_.ints(parts)}, tiles.size(),
+                      {{"axis", physical}})[static_cast<std::size_t>(mine)],
+           result);
+    return;
+  }
+  Dims shape = x.shape();
+  shape[dim_index] = to ? node.sizes[static_cast<std::size_t>(*to)] * rest : rest;
+  Values in{x, shapes_.dim(start * rest), shapes_.dim(limit * rest), op_.ints({physical})};
+  if (stride != 1) in.push_back(op_.ints({stride}));
+  define(node, op_.call_with_shape("Slice", std::move(in), {}, shape), result);
+}
+
+// Concat on the dim (p next): no Unsqueeze is needed when p lies in front of another label.
+void Emitter::emit_stack(const Node& node) {
+  const Label along = node.role("p")[0];
+  const Labels out = axis::flatten(node.out);
+  Labels labels;
+  std::ranges::copy_if(out, std::back_inserter(labels), [&](Label l) { return l != along; });
+  const LabelSet all(node.sizes.size(), out);
+  auto order = wanted_order(node, all);
+  std::optional<Label> next;
+  if (order) {
+    auto at = std::ranges::find(*order, along) + 1;
+    if (at != order->end()) next = *at;
+    std::erase(*order, along);
+  } else if (!labels.empty()) {
+    next = labels.back();
+  }
+  Arrangement arrangement = aligned(node, labels, order);
+  std::size_t dim_index = arrangement.size();
+  if (next) {
+    arrangement = split_before(arrangement, *next);
+    dim_index = dim_with(arrangement, *next);
+  } else {
+    arrangement.emplace_back();
+  }
+  Values parts;
+  for (const Edge& edge : node.edges) parts.push_back(bring_full(edge, node.sizes, arrangement));
+  Arrangement result = arrangement;
+  result[dim_index].insert(result[dim_index].begin(), along);
+  define(node,
+         op_.call("Concat", std::move(parts), {{"axis", static_cast<std::int64_t>(dim_index)}}),
+         result);
+}
+
+void Emitter::emit_concat(const Node& node) {
+  const Label to = node.role("o")[0];
+  const Labels out = axis::flatten(node.out);
+  const LabelSet all(node.sizes.size(), out);
+  auto piece = [&](std::size_t j) -> std::optional<Label> {
+    const Labels& label = node.role("i" + std::to_string(j));
+    return label.empty() ? std::nullopt : std::optional(label[0]);
+  };
+  // The result's arrangement as operand j sees it.
+  auto seen_by = [&](const Arrangement& arrangement, std::size_t j) {
+    Arrangement result;
+    for (const Labels& dim : arrangement) {
+      Labels& labels = result.emplace_back();
+      for (Label label : dim) {
+        if (label != to) labels.push_back(label);
+        if (label == to && piece(j)) labels.push_back(*piece(j));
+      }
+    }
+    return result;
+  };
+  std::vector<Arrangement> candidates;
+  for (std::size_t j = 0; j < node.edges.size(); ++j) {
+    if (is_constant(node.edges[j])) continue;
+    for (Arrangement seen : arrangements(node.edges[j], node.sizes)) {
+      if (piece(j)) seen = renamed(std::move(seen), *piece(j), to);
+      const LabelSet have(node.sizes.size(), seen);
+      if (have.has_all(out)) {
+        candidates.push_back(std::move(seen));
+      } else if (!have.has(to) &&
+                 have.drop(out).size() == 1) {  // a piece of size 1: its unit dim, or a new one
+        auto unit = std::ranges::find_if(seen, [](const Labels& dim) { return dim.empty(); });
+        if (unit == seen.end()) unit = seen.insert(seen.begin(), Labels{});
+        unit->push_back(to);
+        candidates.push_back(std::move(seen));
+      }
+    }
+  }
+  if (auto wish = wanted(node, all)) {
+    Arrangement singles;
+    for (Label label : axis::flatten(*wish)) singles.push_back({label});
+    candidates.push_back(hint(node)->order_only ? std::move(singles) : std::move(*wish));
+  }
+  if (candidates.empty()) {
+    Arrangement& singles = candidates.emplace_back();
+    for (Label label : out) singles.push_back({label});
+  }
+  Arrangement best;
+  double best_price = std::numeric_limits<double>::infinity();
+  for (const Arrangement& seen : candidates) {
+    Arrangement candidate = split_before(seen, to);
+    double cost = regret(node, candidate);
+    for (std::size_t j = 0; j < node.edges.size(); ++j) {
+      if (is_constant(node.edges[j])) continue;
+      const LabelSet mine(node.sizes.size(), node.edges[j].axes);
+      const Arrangement theirs = seen_by(candidate, j);
+      Arrangement present;
+      for (const Labels& dim : theirs) present.push_back(mine.keep(dim));
+      cost += price(node.edges[j], node.sizes, present);
+      if (!mine.has_all(axis::flatten(theirs))) cost += kExpandPrice;
+    }
+    if (cost < best_price) best_price = cost, best = std::move(candidate);
+  }
+  Values parts;
+  for (std::size_t j = 0; j < node.edges.size(); ++j) {
+    parts.push_back(bring_full(node.edges[j], node.sizes, seen_by(best, j)));
+  }
+  const auto physical = static_cast<std::int64_t>(dim_with(best, to));
+  define(node, op_.call("Concat", std::move(parts), {{"axis", physical}}), best);
+}
+
+// A relayout that repeats nothing is a new name for the pieces of its operand: no node.
+void Emitter::emit_relayout(const Node& node) {
+  const Edge& edge = node.edges[0];
+  const Labels out = axis::flatten(node.out);
+  const LabelSet mine(node.sizes.size(), edge.axes);
+  if (!mine.has_all(out) || is_constant(edge)) {
+    Arrangement each;
+    for (const Labels& labels : node.out) each.push_back(labels);
+    if (!is_constant(edge)) return define(node, bring_full(edge, node.sizes, each), each);
+    Arrangement units;  // a broadcast too large to be stored
+    Arrangement singles;
+    Dims shape;
+    for (Label label : out) {
+      units.push_back(mine.has(label) ? Labels{label} : Labels{});
+      singles.push_back({label});
+      shape.push_back(node.sizes[static_cast<std::size_t>(label)]);
+    }
+    const Value small = constant(edge, node.sizes, units, false);
+    return define(node, shapes_.expand(small, shape), singles);
+  }
+  const auto from = label_pieces(edge.axes, node.sizes), to = label_pieces(node.out, node.sizes);
+  std::vector<Variant> seen;
+  for (const Variant& variant : variants(edge.node)) {
+    Layout layout = variant.layout, labels;
+    for (Label label : out) labels.push_back({from[static_cast<std::size_t>(label)]});
+    if (!cut(layout, labels)) continue;
+    bool named = true;
+    for (PhysicalDim& dim : layout) {
+      for (Piece& piece : dim) {
+        auto label = std::ranges::find_if(
+            out, [&](Label l) { return overlap(piece, from[static_cast<std::size_t>(l)]); });
+        if (label == out.end()) {
+          named = false;
+          break;
+        }
+        const Piece &whole_piece = from[static_cast<std::size_t>(*label)],
+                    &target = to[static_cast<std::size_t>(*label)];
+        const auto inner = exact_div(piece.stride, whole_piece.stride);
+        named = named && inner.has_value();
+        if (named) piece = {target.axis, target.stride * *inner, piece.size};
+      }
+    }
+    if (named) seen.push_back({variant.value, merged(layout)});
+  }
+  if (seen.empty()) throw Error("BUG", "a relayout found no variant of its operand");
+  variants(&node) = std::move(seen);
+}
+
+}  // namespace jaxport::lower

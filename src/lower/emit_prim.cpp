@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Positional primitives: operands in jaxpr order (or the order that their Row asks for), all unit
+// dims in place.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "front/text.h"
+#include "jaxport/error.h"
+#include "lower/emitter.h"
+
+namespace jaxport::lower {
+
+using axis::Kind;
+using axis::Labels;
+
+namespace {
+
+// Labels of the jaxpr dims of a type: an axis for each dim but the unit ones.
+Arrangement positional(const front::Type& type, const axis::Pattern& axes) {
+  Arrangement result;
+  std::size_t axis = 0;
+  for (const Dim& size : type.shape) result.push_back(size.is_one() ? Labels{} : axes[axis++]);
+  return result;
+}
+
+Arrangement permuted(const Arrangement& arrangement, const Ints& perm) {
+  if (perm.empty()) return arrangement;
+  Arrangement result;
+  for (std::int64_t i : perm) result.push_back(arrangement[static_cast<std::size_t>(i)]);
+  return result;
+}
+
+Order order_of(const axis::Node& node, const Row& row) {
+  if (!row.order) return {};
+  return row.order(node.prim->eqn, node.prim->in, node.prim->out);
+}
+
+Ints entry(const std::vector<Ints>& orders, std::size_t i) {
+  return i < orders.size() ? orders[i] : Ints{};
+}
+
+// "%y: f32[B,4] = approx_top_k[…] f32[B,1024]"
+std::string equation_text(const axis::Node& node) {
+  if (node.kind != Kind::kPrim) return std::string(node.name);
+  front::Function function;
+  front::Eqn eqn = node.prim->eqn;
+  eqn.in.clear();
+  eqn.out.clear();
+  for (const auto& type : node.prim->in) eqn.in.push_back(function.add_value(type));
+  for (const auto& type : node.prim->out) eqn.out.push_back(function.add_value(type));
+  return front::print(function, eqn);
+}
+
+}  // namespace
+
+Arrangement prim_operand(const axis::Node& node, std::size_t i, int opset) {
+  const Row* row = find_row(node.prim->eqn.primitive, opset);
+  const Ints perm = row ? entry(order_of(node, *row).in, i) : Ints{};
+  return permuted(positional(node.prim->in[i], node.edges[i].axes), perm);
+}
+
+const Row* Emitter::row_for(const Node& node) {
+  return find_row(node.kind == Kind::kPrim ? std::string_view(node.prim->eqn.primitive) : node.name,
+                  op_.opset());
+}
+
+void Emitter::report_missing() const {
+  if (missing_.empty()) return;
+  std::map<std::string_view, std::size_t> uses;
+  for (const Node* node : missing_)
+    ++uses[node->kind == Kind::kPrim ? node->prim->eqn.primitive : node->name];
+  const Node& first = *missing_[0];
+  const std::string_view name = first.kind == Kind::kPrim ? first.prim->eqn.primitive : first.name;
+  Error error("E012", fmt::format("no lowering for primitive '{}' at opset {}", name, op_.opset()));
+  error.at(front::to_string(facts_.program.locations[first.location]));
+  error.equation(equation_text(first));
+  std::vector<std::string> others;
+  for (const auto& [other, count] : uses) {
+    if (other != name)
+      others.push_back(fmt::format("{} ({} use{})", other, count, count == 1 ? "" : "s"));
+  }
+  if (!others.empty())
+    error.note(fmt::format("also missing in this model: {}", fmt::join(others, ", ")));
+  error.help(fmt::format("rewrite this part with other operations, or ask for '{}' to be supported",
+                         name));
+  throw error;
+}
+
+Values Emitter::lower_prim(const Node& node, const Row& row, const Order& order) {
+  Values operands;
+  for (std::size_t i = 0; i < node.edges.size(); ++i) {
+    const Arrangement to =
+        permuted(positional(node.prim->in[i], node.edges[i].axes), entry(order.in, i));
+    operands.push_back(bring_full(node.edges[i], node.sizes, to));
+  }
+  Ctx ctx(op_, shapes_, node.prim->eqn, std::move(operands), node.prim->in, node.prim->out);
+  try {
+    return row.lower(ctx).values;
+  } catch (Error& error) {
+    if (error.source().empty()) error.at(front::to_string(facts_.program.locations[node.location]));
+    if (error.equation().empty()) error.equation(equation_text(node));
+    throw;
+  }
+}
+
+void Emitter::emit_prim(const Node& node) {
+  const Row& row = *row_for(node);
+  const Order order = order_of(node, row);
+  // Results of one equation are nodes of their own; the equation is lowered once.
+  std::string key = fmt::format("{}", static_cast<const void*>(node.prim.get()));
+  for (const Edge& edge : node.edges) {
+    key += fmt::format(" {}", facts_.index(edge.node));
+    for (const Labels& labels : edge.axes) key += fmt::format("({})", fmt::join(labels, ","));
+  }
+  auto [found, fresh] = prim_results_.try_emplace(std::move(key));
+  if (fresh) found->second = lower_prim(node, row, order);
+  const Arrangement result =
+      permuted(positional(node.prim->out[node.result], node.out), entry(order.out, node.result));
+  define(node, found->second.at(node.result), result);
+}
+
+void Emitter::enter(const Node& node) {
+  const front::Location& location = facts_.program.locations[node.location];
+  onnx::Origin origin{front::to_string(location), location.scope};
+  // A node that uses a weight is named after the weight's owner: "blocks.3.attn.query".
+  for (const Edge& edge : node.edges) {
+    if (!is_constant(edge) || edge.node->path.empty()) continue;
+    const auto dot = edge.node->path.rfind('.');
+    if (dot != std::string::npos) origin.scope = edge.node->path.substr(0, dot);
+  }
+  op_.set_origin(std::move(origin));
+}
+
+}  // namespace jaxport::lower

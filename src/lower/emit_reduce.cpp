@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that run along some labels: reductions, softmax, normalisations.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "jaxport/error.h"
+#include "lower/emitter.h"
+
+namespace jaxport::lower {
+
+using axis::Kind;
+using axis::Label;
+using axis::Labels;
+
+namespace {
+
+// Dims that mix labels inside and outside the set are split into single labels.
+Arrangement split_mixed(const Arrangement& arrangement, const LabelSet& set) {
+  Arrangement result;
+  for (const Labels& dim : arrangement) {
+    if (set.has_part(dim)) {
+      for (Label label : dim) result.push_back({label});
+    } else {
+      result.push_back(dim);
+    }
+  }
+  return result;
+}
+
+// All labels of the set in one dim, last.
+Arrangement gathered_last(const Arrangement& arrangement, const LabelSet& set) {
+  Arrangement result;
+  Labels last;
+  for (const Labels& dim : arrangement) {
+    const Labels inside = set.keep(dim);
+    last.insert(last.end(), inside.begin(), inside.end());
+    if (Labels outside = set.drop(dim); !outside.empty() || dim.empty()) {
+      result.push_back(std::move(outside));
+    }
+  }
+  result.push_back(std::move(last));
+  return result;
+}
+
+bool is_inside(const Labels& dim, const LabelSet& set) { return !dim.empty() && set.has_all(dim); }
+
+struct ReduceOp {
+  std::string_view name, op;
+};
+constexpr std::array<ReduceOp, 5> kReduceOps{{{"reduce_max", "ReduceMax"},
+                                              {"reduce_mean", "ReduceMean"},
+                                              {"reduce_min", "ReduceMin"},
+                                              {"reduce_prod", "ReduceProd"},
+                                              {"reduce_sum", "ReduceSum"}}};
+
+// ONNX 18 turned the axes of all reductions but ReduceSum from an attribute into an input.
+Value reduced(onnx::Builder& op, std::string_view name, Value x, const Ints& axes, bool keep_dims) {
+  const std::int64_t keep = keep_dims ? 1 : 0;
+  if (op.opset() < 18 && name != "ReduceSum") {
+    return op.call(name, {x}, {{"axes", axes}, {"keepdims", keep}});
+  }
+  return op.call(name, {x, op.ints(axes)}, {{"keepdims", keep}});
+}
+
+// Logical reductions run on integers: all = min, any = max, xor = sum modulo 2.
+Value reduced_logical(onnx::Builder& op, const axis::Node& node, Value x, const Ints& axes,
+                      bool keep) {
+  if (node.dtype != DType::kBool) {
+    throw Error("E013", fmt::format("primitive '{}' on integers has no ONNX reduction", node.name));
+  }
+  const Value number = op.Cast(x, onnx::Args{{"to", DType::kI32}});
+  const std::string_view name = node.name == "reduce_and"  ? "ReduceMin"
+                                : node.name == "reduce_or" ? "ReduceMax"
+                                                           : "ReduceSum";
+  Value result = reduced(op, name, number, axes, keep);
+  if (node.name == "reduce_xor") result = op.Mod(result, op.scalar(2, DType::kI32));
+  return op.Cast(result, onnx::Args{{"to", DType::kBool}});
+}
+
+}  // namespace
+
+void Emitter::emit_reduce(const Node& node) {
+  const Edge& edge = node.edges[0];
+  const LabelSet kept(node.sizes.size(), node.out);
+  const auto order = wanted_order(node, kept);
+  Arrangement best;
+  double best_price = std::numeric_limits<double>::infinity();
+  for (const Arrangement& seen : arrangements(edge, node.sizes)) {
+    Arrangement candidate = split_mixed(seen, kept);
+    double cost = price(edge, node.sizes, candidate);
+    if (order && kept.keep(axis::flatten(candidate)) != *order) cost += kTransposePrice;
+    if (cost < best_price) best_price = cost, best = std::move(candidate);
+  }
+  // Unit dims stay when a consumer broadcasts the result against something larger.
+  const bool keep_dims = std::ranges::any_of(facts_.users(&node), [&](const Facts::User& user) {
+    return user.node && (user.node->kind == Kind::kPointwise || user.node->kind == Kind::kMacro) &&
+           axis::flatten(user.node->out).size() > axis::flatten(node.out).size();
+  });
+  Ints axes;
+  Arrangement result;
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    const bool gone = !best[i].empty() && !kept.has_any(best[i]);
+    if (gone) axes.push_back(static_cast<std::int64_t>(i));
+    if (!gone || keep_dims) result.push_back(gone ? Labels{} : best[i]);
+  }
+  const Value x = bring(edge, node.sizes, best);
+  const auto* found = std::ranges::find(kReduceOps, node.name, &ReduceOp::name);
+  define(node,
+         found != kReduceOps.end() ? reduced(op_, found->op, x, axes, keep_dims)
+                                   : reduced_logical(op_, node, x, axes, keep_dims),
+         result);
+}
+
+void Emitter::emit_softmax(const Node& node, std::string_view op) {
+  const Edge& edge = node.edges[0];
+  const LabelSet along(node.sizes.size(), node.role("s"));
+  Arrangement best;
+  double best_price = std::numeric_limits<double>::infinity();
+  for (const Arrangement& seen : arrangements(edge, node.sizes)) {
+    Arrangement candidate = split_mixed(seen, along);
+    if (std::ranges::count_if(candidate, [&](const Labels& d) { return along.has_any(d); }) > 1) {
+      candidate = gathered_last(candidate, along);
+    }
+    const double cost = price(edge, node.sizes, candidate) + regret(node, candidate);
+    if (cost < best_price) best_price = cost, best = std::move(candidate);
+  }
+  const auto dim = std::ranges::find_if(best, [&](const Labels& d) { return along.has_any(d); });
+  const std::int64_t axis_from_end = dim - best.end();
+  const Value x = bring(edge, node.sizes, best);
+  define(node, op_.call(op, {x}, {{"axis", axis_from_end}}), best);
+}
+
+// LayerNormalization and RMSNormalization work on trailing dims.
+void Emitter::emit_norm(const Node& node) {
+  const Edge& edge = node.edges[0];
+  const LabelSet along(node.sizes.size(), node.role("a"));
+  auto trailing = [&](const Arrangement& seen) {
+    const Labels order = axis::flatten(seen);
+    const Labels inside = along.keep(order);
+    const Labels tail(order.end() - static_cast<std::ptrdiff_t>(inside.size()), order.end());
+    if (tail != inside) return gathered_last(seen, along);
+    Arrangement result;
+    for (const Labels& dim : seen) {
+      if (along.has_part(dim)) result.push_back(along.drop(dim));
+      result.push_back(along.has_part(dim) ? along.keep(dim) : dim);
+    }
+    return result;
+  };
+  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
+  if (auto wish = wanted(node, LabelSet(node.sizes.size(), node.out));
+      wish && !hint(node)->order_only) {
+    candidates.push_back(std::move(*wish));
+  }
+  Arrangement best;
+  double best_price = std::numeric_limits<double>::infinity();
+  for (const Arrangement& seen : candidates) {
+    Arrangement candidate = trailing(seen);
+    const double cost = price(edge, node.sizes, candidate) + regret(node, candidate);
+    if (cost < best_price) best_price = cost, best = std::move(candidate);
+  }
+  Arrangement inner;
+  for (const Labels& dim : best) {
+    if (is_inside(dim, along)) inner.push_back(dim);
+  }
+  const bool center = *node.attr("center")->get_if<bool>();
+  const bool has_scale = *node.attr("scale")->get_if<bool>();
+  const bool has_bias = *node.attr("bias")->get_if<bool>();
+  Values operands{bring(edge, node.sizes, best)};
+  if (has_scale) {
+    operands.push_back(bring_full(node.edges[1], node.sizes, inner));
+  } else {  // the op requires a scale
+    Shape shape;
+    for (const Labels& dim : inner) {
+      std::int64_t size = 1;
+      for (Label label : dim) size *= node.sizes[static_cast<std::size_t>(label)].value();
+      shape.push_back(size);
+    }
+    operands.push_back(
+        op_.weight({scalar(node.dtype, 1), 0, shape, Ints(shape.size(), 0)}, shape, ""));
+  }
+  Value bias;
+  if (has_bias) bias = bring_full(node.edges[has_scale ? 2 : 1], node.sizes, inner);
+  if (bias && center) operands.push_back(bias);
+  const onnx::Args args{{"axis", -static_cast<std::int64_t>(inner.size())},
+                        {"epsilon", *node.attr("eps")->get_if<double>()}};
+  Value result = op_.call(center ? "LayerNormalization" : "RMSNormalization", operands, args);
+  if (bias && !center) result = op_.Add(result, bias);
+  define(node, result, best);
+}
+
+}  // namespace jaxport::lower

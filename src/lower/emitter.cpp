@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/emitter.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "jaxport/error.h"
+
+namespace jaxport::lower {
+
+using axis::Kind;
+using axis::Label;
+using axis::Labels;
+
+bool LabelSet::has_all(const Labels& labels) const {
+  return std::ranges::all_of(labels, [&](Label l) { return has(l); });
+}
+bool LabelSet::has_any(const Labels& labels) const {
+  return std::ranges::any_of(labels, [&](Label l) { return has(l); });
+}
+Labels LabelSet::keep(const Labels& labels) const {
+  Labels kept;
+  std::ranges::copy_if(labels, std::back_inserter(kept), [&](Label l) { return has(l); });
+  return kept;
+}
+Labels LabelSet::drop(const Labels& labels) const {
+  Labels kept;
+  std::ranges::copy_if(labels, std::back_inserter(kept), [&](Label l) { return !has(l); });
+  return kept;
+}
+
+namespace {
+
+// Elements above which a constant stays a view that is streamed while the file is written.
+constexpr std::int64_t kLargestInline = 1024;
+
+Dim size_of(const Labels& labels, const Dims& sizes) {
+  Dim size = 1;
+  for (Label label : labels) size = size * sizes[static_cast<std::size_t>(label)];
+  return size;
+}
+
+Dims shape_of(const Arrangement& arrangement, const Dims& sizes) {
+  Dims shape;
+  for (const Labels& labels : arrangement) shape.push_back(size_of(labels, sizes));
+  return shape;
+}
+
+std::size_t leading_units(const auto& dims) {
+  std::size_t count = 0;
+  while (count < dims.size() && dims[count].empty()) ++count;
+  return count;
+}
+
+}  // namespace
+
+Emitter::Emitter(const Facts& facts, const Hints& hints, onnx::Model& model, int opset)
+    : facts_(facts),
+      hints_(hints),
+      model_(model),
+      op_(model, opset),
+      shapes_(op_),
+      variants_(facts.order().size()) {}
+
+void Emitter::run(const std::string& model_name) {
+  model_.graph.name = model_name;
+  emit_inputs();
+  for (const Node* node : facts_.order()) {
+    if (node->kind == Kind::kPrim && !facts_.is_constant(node) && !row_for(*node)) {
+      missing_.push_back(node);
+    }
+    if (node->kind == Kind::kPointwise && !facts_.is_constant(node) && !row_for(*node)) {
+      missing_.push_back(node);
+    }
+  }
+  report_missing();
+  for (const Node* node : facts_.order()) {
+    if (!facts_.is_constant(node) && node->kind != Kind::kInput) emit(*node);
+  }
+  emit_outputs();
+}
+
+double Emitter::price() const {
+  double sum = 0;
+  for (const onnx::Node& node : model_.graph.nodes) {
+    sum += node.op == "Transpose" ? kTransposePrice : node.op == "Expand" ? kExpandPrice : 1;
+  }
+  return sum;
+}
+
+void Emitter::emit_inputs() {
+  std::vector<Value> values;
+  for (const axis::Input& input : facts_.program.inputs) {
+    values.push_back(op_.input(input.name, {input.type.dtype, input.type.shape}));
+    shapes_.add_input(values.back(), input.type.shape);
+  }
+  for (const Node* node : facts_.order()) {
+    if (node->kind != Kind::kInput) continue;
+    const auto index = static_cast<std::size_t>(*node->attr("index")->get_if<std::int64_t>());
+    Arrangement arrangement;
+    std::size_t axis = 0;
+    for (const Dim& size : facts_.program.inputs[index].type.shape) {
+      arrangement.push_back(size.is_one() ? Labels{} : node->out[axis++]);
+    }
+    define(*node, values[index], arrangement);
+  }
+}
+
+void Emitter::emit(const Node& node) {
+  enter(node);
+  switch (node.kind) {
+    case Kind::kPointwise:
+      return emit_pointwise(node);
+    case Kind::kReduce:
+      return emit_reduce(node);
+    case Kind::kContract:
+      return emit_contract(node);
+    case Kind::kIota:
+      return emit_iota(node);
+    case Kind::kPick:
+      return emit_pick(node);
+    case Kind::kSlice:
+      return emit_slice(node);
+    case Kind::kStack:
+      return emit_stack(node);
+    case Kind::kConcat:
+      return emit_concat(node);
+    case Kind::kRelayout:
+      return emit_relayout(node);
+    case Kind::kPrim:
+      return emit_prim(node);
+    case Kind::kMacro:
+      if (node.name == "softmax") return emit_softmax(node, "Softmax");
+      if (node.name == "log_softmax") return emit_softmax(node, "LogSoftmax");
+      if (node.name == "norm") return emit_norm(node);
+      break;
+    default:
+      break;
+  }
+  throw Error("BUG", fmt::format("no emission for axis node '{}'", node.name));
+}
+
+void Emitter::emit_outputs() {
+  const axis::Program& program = facts_.program;
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    const axis::View& view = program.outputs[i];
+    // The view's context labels, numbered from 0.
+    Labels used;
+    Dims sizes;
+    auto renumbered = [&](const axis::Pattern& pattern) {
+      axis::Pattern result;
+      for (const Labels& labels : pattern) {
+        Labels& out = result.emplace_back();
+        for (Label label : labels) {
+          auto found = std::ranges::find(used, label);
+          out.push_back(static_cast<Label>(found - used.begin()));
+          if (found == used.end()) {
+            used.push_back(label);
+            sizes.push_back(program.graph->size(label));
+          }
+        }
+      }
+      return result;
+    };
+    const Edge edge{view.use.node, renumbered(view.use.labels)};
+    const Arrangement to = renumbered(view.dims);
+    op_.output(bring_full(edge, sizes, to), program.output_names[i]);
+  }
+}
+
+void Emitter::define(const Node& node, Value value, const Arrangement& arrangement) {
+  const auto pieces = label_pieces(node.out, node.sizes);
+  variants(&node) = {{value, to_layout(arrangement, pieces)}};
+}
+
+std::vector<Arrangement> Emitter::arrangements(const Edge& edge, const Dims& sizes) const {
+  std::vector<Arrangement> result;
+  const auto pieces = label_pieces(edge.axes, sizes);
+  for (const Variant& variant : variants(edge.node)) {
+    Arrangement seen;
+    LabelSet done(sizes.size());
+    for (const PhysicalDim& dim : variant.layout) {
+      Labels labels;
+      for (const Piece& piece : dim) {
+        for (Label label : edge.axes[static_cast<std::size_t>(piece.axis)]) {
+          if (!done.has(label) && overlap(piece, pieces[static_cast<std::size_t>(label)])) {
+            done.add({label});
+            labels.push_back(label);
+          }
+        }
+      }
+      if (!labels.empty() || dim.empty()) seen.push_back(std::move(labels));
+    }
+    if (std::ranges::find(result, seen) == result.end()) result.push_back(std::move(seen));
+  }
+  return result;
+}
+
+Emitter::Conversion Emitter::cheapest(const Edge& edge, const Dims& sizes,
+                                      const Arrangement& to) const {
+  const Layout target = to_layout(to, label_pieces(edge.axes, sizes));
+  Conversion best{std::numeric_limits<double>::infinity(), {}, 0};
+  const auto& candidates = variants(edge.node);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    auto steps = conversion(candidates[i].layout, target);
+    if (!steps) continue;
+    if (double price = price_of(*steps); price < best.price) best = {price, std::move(*steps), i};
+  }
+  return best;
+}
+
+double Emitter::price(const Edge& edge, const Dims& sizes, const Arrangement& to) const {
+  return is_constant(edge) ? 0 : cheapest(edge, sizes, to).price;
+}
+
+std::pair<double, Arrangement> Emitter::broadcastable(const Edge& edge, const Dims& sizes,
+                                                      const Arrangement& to) const {
+  const std::size_t asked = leading_units(to);
+  const Arrangement core(to.begin() + static_cast<std::ptrdiff_t>(asked), to.end());
+  if (is_constant(edge)) return {0, core};
+  std::vector<std::size_t> tries{asked, 0};  // at equal price the units that the target has
+  for (const Variant& variant : variants(edge.node)) tries.push_back(leading_units(variant.layout));
+  std::pair<double, Arrangement> best{std::numeric_limits<double>::infinity(), {}};
+  for (std::size_t units : tries) {
+    Arrangement candidate(units);
+    candidate.insert(candidate.end(), core.begin(), core.end());
+    const double cost = price(edge, sizes, candidate);
+    if (cost < best.first) best = {cost, std::move(candidate)};
+  }
+  return best;
+}
+
+Value Emitter::bring(const Edge& edge, const Dims& sizes, const Arrangement& to) {
+  if (is_constant(edge)) return constant(edge, sizes, to, false);
+  Conversion way = cheapest(edge, sizes, to);
+  if (way.price == std::numeric_limits<double>::infinity()) {
+    throw Error(
+        "E014",
+        fmt::format("cannot bring '{}' into the layout that its user needs: a symbolic size "
+                    "cannot be divided",
+                    edge.node->name));
+  }
+  Value value = variants(edge.node)[way.variant].value;
+  for (Step& step : way.steps) {
+    value = step.perm.empty() ? shapes_.reshape(value, sizes_of(step.after))
+                              : op_.Transpose(value, onnx::Args{{"perm", step.perm}});
+    variants(edge.node).push_back({value, std::move(step.after)});
+  }
+  return value;
+}
+
+Value Emitter::bring_full(const Edge& edge, const Dims& sizes, const Arrangement& to) {
+  if (is_constant(edge)) return constant(edge, sizes, to, true);
+  const LabelSet mine(sizes.size(), edge.axes);
+  Arrangement before, after;  // Expand turns the unit dims of `before` into the missing labels
+  bool missing = false;
+  for (const Labels& labels : to) {
+    Labels run;
+    auto flush = [&] {
+      if (!run.empty()) before.push_back(run), after.push_back(run);
+      run.clear();
+    };
+    for (Label label : labels) {
+      if (mine.has(label)) {
+        run.push_back(label);
+      } else {
+        flush();
+        before.emplace_back();
+        after.push_back({label});
+        missing = true;
+      }
+    }
+    flush();
+    if (labels.empty()) before.emplace_back(), after.emplace_back();
+  }
+  if (!missing) return bring(edge, sizes, to);
+  Value value = shapes_.expand(bring(edge, sizes, before), shape_of(after, sizes));
+  return shapes_.reshape(value, shape_of(to, sizes));
+}
+
+std::string Emitter::weight_name(const Node& node) {
+  if (node.path.empty()) return "";
+  std::string name = node.path;
+  for (int i = 1; !weight_names_.insert(name).second; ++i)
+    name = fmt::format("{}_{}", node.path, i);
+  return name;
+}
+
+Value Emitter::constant(const Edge& edge, const Dims& sizes, const Arrangement& to, bool full) {
+  const ConstantView& source = facts_.constant(edge.node);
+  const auto pieces = label_pieces(edge.axes, sizes);
+  const LabelSet mine(sizes.size(), edge.axes);
+  StridedView view{source.base, source.offset, {}, {}};
+  Shape shape;
+  for (const Labels& labels : to) {
+    std::int64_t extent = 1;
+    const bool repeat =
+        full || mine.has_any(labels);  // a merged dim that the constant knows in part
+    for (Label label : labels) {
+      const Piece& piece = pieces[static_cast<std::size_t>(label)];
+      if (piece.axis < 0 && !repeat) continue;
+      view.sizes.push_back(sizes[static_cast<std::size_t>(label)].value());
+      view.strides.push_back(piece.axis < 0 ? 0
+                                            : source.strides[static_cast<std::size_t>(piece.axis)] *
+                                                  piece.stride.value());
+      extent *= view.sizes.back();
+    }
+    shape.push_back(extent);
+  }
+  const std::string key =
+      fmt::format("{} {} {} {}", facts_.index(edge.node), fmt::join(view.sizes, ","),
+                  fmt::join(view.strides, ","), fmt::join(shape, ","));
+  auto [found, fresh] = constants_.try_emplace(key);
+  if (!fresh) return found->second;
+  if (view.size() <= kLargestInline) {
+    Tensor dense = materialise(view);
+    dense.shape = shape;
+    found->second = op_.constant(std::move(dense), weight_name(*edge.node));
+  } else {
+    found->second = op_.weight(std::move(view), std::move(shape), weight_name(*edge.node));
+  }
+  return found->second;
+}
+
+std::optional<Arrangement> Emitter::wanted(const Node& node, const LabelSet& labels) const {
+  const auto& wish = hint(node);
+  if (!wish) return std::nullopt;
+  Arrangement result;
+  for (const auto& dim : wish->dims) {
+    Labels& out = result.emplace_back();
+    for (std::int32_t axis : dim) {
+      const Labels kept = labels.keep(node.out[static_cast<std::size_t>(axis)]);
+      out.insert(out.end(), kept.begin(), kept.end());
+    }
+  }
+  return result;
+}
+
+std::optional<Labels> Emitter::wanted_order(const Node& node, const LabelSet& labels) const {
+  auto arrangement = wanted(node, labels);
+  if (!arrangement) return std::nullopt;
+  return axis::flatten(*arrangement);
+}
+
+double Emitter::regret(const Node& node, const Arrangement& result) const {
+  const auto& wish = hint(node);
+  if (!wish) return 0;
+  const LabelSet labels(node.sizes.size(), node.out);
+  Arrangement have, want;
+  auto without_units = [&](const Arrangement& from, Arrangement& to) {
+    for (const Labels& dim : from) {
+      if (Labels kept = labels.keep(dim); !kept.empty()) to.push_back(std::move(kept));
+    }
+  };
+  without_units(result, have);
+  without_units(*wanted(node, labels), want);
+  if (wish->order_only) {
+    return axis::flatten(have) == axis::flatten(want) ? 0 : kTransposePrice + 0.5;
+  }
+  // Each label is an axis of its own here.
+  axis::Pattern each;
+  for (Label l = 0; l < static_cast<Label>(node.sizes.size()); ++l) each.push_back({l});
+  const auto pieces = label_pieces(each, node.sizes);
+  auto steps = conversion(to_layout(have, pieces), to_layout(want, pieces));
+  const double cost = steps ? price_of(*steps) : kTransposePrice;
+  return cost > 0 ? cost + 0.5 : 0;
+}
+
+}  // namespace jaxport::lower

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emission: axis nodes -> ONNX nodes in topological order, each in the cheapest of its candidate
+// layouts.
+//
+// A value may exist in several layouts (variants): as produced, and as every conversion that was
+// paid for left it. Candidates of a node are the layouts that its operands already have, plus the
+// hint; the price of a candidate is what its operands' conversions cost now plus what the
+// conversion of the result to the hint will cost. So a tie converts early, and siblings find the
+// variant.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "lower/ctx.h"
+#include "lower/facts.h"
+#include "lower/hints.h"
+#include "lower/layout.h"
+#include "lower/shape_values.h"
+#include "onnx/builder.h"
+
+namespace jaxport::lower {
+
+// Labels of one node as a set.
+class LabelSet {
+ public:
+  explicit LabelSet(std::size_t count) : in_(count, 0) {}
+  LabelSet(std::size_t count, const axis::Labels& labels) : in_(count, 0) { add(labels); }
+  LabelSet(std::size_t count, const axis::Pattern& pattern) : in_(count, 0) {
+    for (const auto& labels : pattern) add(labels);
+  }
+  void add(const axis::Labels& labels) {
+    for (auto label : labels) in_[static_cast<std::size_t>(label)] = 1;
+  }
+  bool has(axis::Label label) const { return in_[static_cast<std::size_t>(label)] != 0; }
+  bool has_all(const axis::Labels& labels) const;
+  bool has_any(const axis::Labels& labels) const;
+  bool has_part(const axis::Labels& labels) const { return has_any(labels) && !has_all(labels); }
+  axis::Labels keep(const axis::Labels& labels) const;  // those in the set, in order
+  axis::Labels drop(const axis::Labels& labels) const;  // those not in the set, in order
+
+ private:
+  std::vector<char> in_;
+};
+
+class Emitter {
+ public:
+  Emitter(const Facts& facts, const Hints& hints, onnx::Model& model, int opset);
+
+  // Emits the whole program. Throws one Error E012 that lists all missing primitives.
+  void run(const std::string& model_name);
+  double price() const;  // of the emitted graph
+
+ private:
+  using Node = axis::Node;
+  using Edge = axis::Edge;
+  struct Variant {
+    Value value;
+    Layout layout;  // in pieces of the node's axes
+  };
+  struct Conversion {
+    double price;
+    std::vector<Step> steps;
+    std::size_t variant;
+  };
+
+  // --- emitter.cpp: values and conversions
+  void emit_inputs();
+  void emit(const Node& node);
+  void emit_outputs();
+  void define(const Node& node, Value value, const Arrangement& arrangement);
+  bool is_constant(const Edge& edge) const { return facts_.is_constant(edge.node); }
+  std::vector<Variant>& variants(const Node* node) { return variants_[facts_.index(node)]; }
+  const std::vector<Variant>& variants(const Node* node) const {
+    return variants_[facts_.index(node)];
+  }
+  // How the existing variants of an operand look in the labels of its consumer.
+  std::vector<Arrangement> arrangements(const Edge& edge, const Dims& sizes) const;
+  Conversion cheapest(const Edge& edge, const Dims& sizes, const Arrangement& to) const;
+  double price(const Edge& edge, const Dims& sizes, const Arrangement& to) const;
+  // Price and arrangement of an operand of a broadcasting op, which may lack leading unit dims.
+  std::pair<double, Arrangement> broadcastable(const Edge& edge, const Dims& sizes,
+                                               const Arrangement& to) const;
+  Value bring(const Edge& edge, const Dims& sizes, const Arrangement& to);
+  // As bring, but labels that the operand lacks are really there: repeated in constants, by Expand
+  // otherwise.
+  Value bring_full(const Edge& edge, const Dims& sizes, const Arrangement& to);
+  Value constant(const Edge& edge, const Dims& sizes, const Arrangement& to, bool full);
+  std::string weight_name(const Node& node);
+
+  // --- hints
+  const std::optional<Hint>& hint(const Node& node) const { return hints_[facts_.index(&node)]; }
+  // The hint in labels of the node, restricted to `labels`; nullopt without one.
+  std::optional<Arrangement> wanted(const Node& node, const LabelSet& labels) const;
+  std::optional<axis::Labels> wanted_order(const Node& node, const LabelSet& labels) const;
+  // What it will cost that the result is not in the layout that its consumers wish.
+  double regret(const Node& node, const Arrangement& result) const;
+
+  // --- emit_pointwise.cpp
+  Arrangement aligned(const Node& node, const axis::Labels& labels,
+                      std::optional<axis::Labels> order);
+  struct Aligned {
+    Value value;
+    std::size_t rank;
+  };
+  Aligned operand(const Node& node, std::size_t i, const Arrangement& to, bool lift_rank = false);
+  // All operands of a broadcasting node in one arrangement, which loses leading unit dims that
+  // nobody has.
+  std::pair<Values, Arrangement> broadcast_operands(const Node& node);
+  void emit_pointwise(const Node& node);
+
+  // --- emit_reduce.cpp
+  void emit_reduce(const Node& node);
+  void emit_softmax(const Node& node, std::string_view op);
+  void emit_norm(const Node& node);
+
+  // --- emit_contract.cpp
+  struct Product;
+  void emit_contract(const Node& node);
+  void consider_constant_weight(const Node& node, std::size_t x, Product& best);
+  void consider_two_activations(const Node& node, std::size_t x, Product& best);
+  void emit_outer_product(const Node& node);
+
+  // --- emit_move.cpp
+  void emit_iota(const Node& node);
+  void emit_pick(const Node& node);
+  void emit_slice(const Node& node);
+  void emit_stack(const Node& node);
+  void emit_concat(const Node& node);
+  void emit_relayout(const Node& node);
+
+  // --- emit_prim.cpp
+  void emit_prim(const Node& node);
+  Values lower_prim(const Node& node, const Row& row, const Order& order);
+  const Row* row_for(const Node& node);
+  void report_missing() const;
+  void enter(const Node& node);  // sets the origin of the nodes to come
+
+  const Facts& facts_;
+  const Hints& hints_;
+  onnx::Model& model_;
+  onnx::Builder op_;
+  ShapeValues shapes_;
+  std::vector<std::vector<Variant>> variants_;  // by Facts::index
+  std::map<std::string, Value> constants_;      // by node and view
+  std::unordered_set<std::string> weight_names_;
+  std::map<std::string, Values> prim_results_;  // by primitive instance
+  std::vector<const Node*> missing_;
+};
+
+}  // namespace jaxport::lower

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/facts.h"
+
+#include <algorithm>
+
+#include "eval/eval.h"
+#include "jaxport/error.h"
+#include "lower/layout.h"
+#include "raise/raise.h"
+
+namespace jaxport::lower {
+namespace {
+
+using axis::Kind;
+using axis::Node;
+
+// A constant that is computed from smaller ones is stored up to this many elements; above, the
+// model computes it.
+constexpr std::int64_t kLargestComputed = 1 << 20;
+
+std::optional<std::int64_t> static_elements(const Node& node) {
+  std::int64_t count = 1;
+  for (const Dim& size : node.sizes) {
+    if (!size.is_static()) return std::nullopt;
+  }
+  for (const axis::Labels& labels : node.out) {
+    for (axis::Label label : labels) count *= node.sizes[static_cast<std::size_t>(label)].value();
+  }
+  return count;
+}
+
+bool may_grow(const Node& node) {
+  return node.kind == Kind::kPointwise || node.kind == Kind::kRelayout || node.kind == Kind::kIota;
+}
+
+std::vector<std::int64_t> dense_strides(const Node& node) {
+  std::vector<std::int64_t> strides(node.out.size(), 1);
+  for (std::size_t i = node.out.size(); i-- > 1;) {
+    strides[i - 1] = strides[i] * node.axis_size(i).value();
+  }
+  return strides;
+}
+
+}  // namespace
+
+Facts::Facts(const axis::Program& program_in)
+    : program(program_in), order_(axis::topological(program_in)) {
+  std::uint32_t last = 0;
+  for (const Node* node : order_) last = std::max(last, node->id);
+  index_.resize(last + 1);
+  for (std::size_t i = 0; i < order_.size(); ++i) index_[order_[i]->id] = i;
+  users_.resize(order_.size());
+  for (const Node* node : order_) {
+    for (std::size_t i = 0; i < node->edges.size(); ++i) {
+      users_[index(node->edges[i].node)].push_back({node, i});
+    }
+  }
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    users_[index(program.outputs[i].use.node)].push_back({nullptr, i});
+  }
+  find_constants();
+  evaluate_constants();
+}
+
+void Facts::find_constants() {
+  constant_.resize(order_.size());
+  for (const Node* node : order_) {
+    const auto elements = static_elements(*node);
+    if (!elements || node->kind == Kind::kInput) continue;
+    if (node->kind == Kind::kPrim && !eval::knows(node->prim->eqn.primitive)) continue;
+    std::int64_t largest = kLargestComputed;
+    bool all = true;
+    for (const axis::Edge& edge : node->edges) {
+      all = all && is_constant(edge.node);
+      if (all) largest = std::max(largest, *static_elements(*edge.node));
+    }
+    constant_[index(node)] = all && (!may_grow(*node) || *elements <= largest);
+  }
+}
+
+// A stored constant, or a pick or slice of one, needs no evaluation.
+std::optional<ConstantView> Facts::view_of(const Node* node) const {
+  if (node->kind == Kind::kConstant) return ConstantView{node->data, 0, dense_strides(*node)};
+  if (node->kind != Kind::kPick) return std::nullopt;
+  const axis::Edge& edge = node->edges[0];
+  const auto& operand = views_[index(edge.node)];
+  if (!operand) return std::nullopt;
+  const auto pieces = label_pieces(edge.axes, node->sizes);
+  auto stride = [&](axis::Label label) {
+    const Piece& piece = pieces[static_cast<std::size_t>(label)];
+    return operand->strides[static_cast<std::size_t>(piece.axis)] * piece.stride.value();
+  };
+  ConstantView view{operand->base, operand->offset, {}};
+  view.offset += *node->attr("k")->get_if<std::int64_t>() * stride(node->role("p")[0]);
+  for (const axis::Labels& labels : node->out) view.strides.push_back(stride(labels[0]));
+  return view;
+}
+
+void Facts::evaluate_constants() {
+  views_.resize(order_.size());
+  axis::Program folded{program.dims, program.graph, {}, {}, {}, {}, {}};
+  std::vector<const Node*> wanted;
+  for (const Node* node : order_) {
+    if (!is_constant(node)) continue;
+    if ((views_[index(node)] = view_of(node))) continue;
+    const auto& users = this->users(node);
+    if (std::ranges::all_of(users, [&](const User& u) { return u.node && is_constant(u.node); }))
+      continue;
+    axis::View view;
+    front::Type type{node->dtype, {}};
+    view.use.node = node;
+    for (std::size_t axis = 0; axis < node->out.size(); ++axis) {
+      type.shape.push_back(node->axis_size(axis));
+      view.use.labels.push_back({program.graph->label(type.shape.back())});
+    }
+    view.dims = view.use.labels;
+    folded.outputs.push_back(std::move(view));
+    folded.output_types.push_back(std::move(type));
+    wanted.push_back(node);
+  }
+  if (wanted.empty()) return;
+  auto tensors = axis::evaluate(folded, {}, raise::expand);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    views_[index(wanted[i])] = ConstantView{std::move(tensors[i]), 0, dense_strides(*wanted[i])};
+  }
+}
+
+const ConstantView& Facts::constant(const Node* node) const {
+  const auto& view = views_[index(node)];
+  if (!view) throw Error("BUG", "a constant was not evaluated");
+  return *view;
+}
+
+}  // namespace jaxport::lower

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What emission and layout assignment know about a program before they start.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "axis/graph.h"
+
+namespace jaxport::lower {
+
+// A constant value without a copy: element (i0, i1, …) of its axes is base[offset + sum i *
+// stride].
+struct ConstantView {
+  Tensor base;
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> strides;  // by axis of the node
+};
+
+class Facts {
+ public:
+  explicit Facts(const axis::Program& program);
+
+  struct User {
+    const axis::Node* node;  // nullptr: a program output
+    std::size_t operand;     // index of the edge, or of the output
+  };
+
+  const axis::Program& program;
+  const std::vector<const axis::Node*>& order() const { return order_; }
+  std::size_t index(const axis::Node* node) const { return index_[node->id]; }  // in order()
+  const std::vector<User>& users(const axis::Node* node) const { return users_[index(node)]; }
+  // Known at export, with static sizes: never computed by the model.
+  bool is_constant(const axis::Node* node) const { return constant_[index(node)]; }
+  const ConstantView& constant(const axis::Node* node) const;
+
+ private:
+  void find_constants();
+  void evaluate_constants();
+  std::optional<ConstantView> view_of(const axis::Node* node) const;
+
+  std::vector<const axis::Node*> order_;
+  std::vector<std::size_t> index_;  // by node id
+  std::vector<std::vector<User>> users_;
+  std::vector<bool> constant_;
+  std::vector<std::optional<ConstantView>> views_;
+};
+
+}  // namespace jaxport::lower

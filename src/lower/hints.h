@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layout wishes: what the consumers of a value would like it to look like.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "lower/facts.h"
+#include "lower/layout.h"
+
+namespace jaxport::lower {
+
+// Physical dims of a value as lists of its axes; an empty dim is a unit dim. `order_only`: the
+// grouping may follow the operands.
+struct Hint {
+  std::vector<std::vector<std::int32_t>> dims;
+  bool order_only = false;
+};
+using Hints = std::vector<std::optional<Hint>>;  // by Facts::index
+
+// One backward sweep: each consumer, with its own wish known, says what it wants of its operands; a
+// value elects the layout with the largest sum of strengths, the first consumer's on a tie.
+Hints collect_wishes(const Facts& facts, int opset);
+
+// The order in which a positional primitive takes operand `i`: its jaxpr dims permuted as its Row
+// asks.
+Arrangement prim_operand(const axis::Node& node, std::size_t i, int opset);
+
+}  // namespace jaxport::lower

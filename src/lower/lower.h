@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "axis/graph.h"
+#include "onnx/ir.h"
+
+namespace jaxport::lower {
+
+struct Options {
+  int opset = 23;
+  std::string model_name = "jax_model";
+};
+
+// Axis graph -> ONNX: assigns layouts, then emits nodes. Throws one Error (E012) that lists every
+// missing primitive. Macros that the opset has no op for are expanded first.
+onnx::Model lower(axis::Program& program, const Options& options);
+
+}  // namespace jaxport::lower

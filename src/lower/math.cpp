@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "lower/ctx.h"
+
+namespace jaxport::lower {
+namespace {
+
+// A value whose ONNX kernel would lose digits near zero is computed by an identity that does not.
+
+// expm1(x) = tanh(x/2) * (exp(x) + 1)
+Results expm1(Ctx& c) {
+  auto [x] = c.in<1>();
+  const Value half = c.op.Mul(x, c.op.scalar_like(x, 0.5));
+  return c.op.Mul(c.op.Tanh(half), c.op.Add(c.op.Exp(x), c.op.scalar_like(x, 1)));
+}
+
+// log1p(x) = log(u) * x / (u - 1) with u = 1 + x rounded; x itself where u is 1, log(u) where u - 1
+// is x.
+Results log1p(Ctx& c) {
+  auto [x] = c.in<1>();
+  const Value one = c.op.scalar_like(x, 1);
+  const Value u = c.op.Add(x, one), d = c.op.Sub(u, one), log_u = c.op.Log(u);
+  const Value scaled = c.op.Mul(log_u, c.op.Div(x, d));
+  const Value corrected = c.op.Where(c.op.Equal(d, x), log_u, scaled);
+  return c.op.Where(c.op.Equal(u, one), x, corrected);
+}
+
+Results erfc(Ctx& c) {
+  auto [x] = c.in<1>();
+  return c.op.Sub(c.op.scalar_like(x, 1), c.op.Erf(x));
+}
+
+Results exp2(Ctx& c) {
+  auto [x] = c.in<1>();
+  return c.op.Pow(c.op.scalar_like(x, 2), x);
+}
+
+Results cbrt(Ctx& c) {
+  auto [x] = c.in<1>();
+  return c.op.Mul(c.op.Sign(x), c.op.Pow(c.op.Abs(x), c.op.scalar_like(x, 1.0 / 3)));
+}
+
+// atan2(y, x) = atan(y / x), moved into the left half plane and fixed on the axes.
+Results atan2(Ctx& c) {
+  auto [y, x] = c.in<2>();
+  const Value zero = c.op.scalar_like(x, 0), pi = c.op.scalar_like(x, M_PI);
+  const Value base = c.op.Atan(c.op.Div(y, x));
+  const Value left = c.op.Where(c.op.Less(y, zero), c.op.Sub(base, pi), c.op.Add(base, pi));
+  const Value off_axis = c.op.Where(c.op.Less(x, zero), left, base);
+  const Value up = c.op.Mul(c.op.Sign(y), c.op.scalar_like(x, M_PI / 2));
+  return c.op.Where(c.op.Equal(x, zero), up, off_axis);
+}
+
+// ONNX Clip takes scalar bounds only. Both forms give hi when lo > hi, as lax.clamp does.
+Results clamp(Ctx& c) {
+  auto [lo, x, hi] = c.in<3>();
+  if (lo.is_scalar() && hi.is_scalar()) return c.op.Clip(x, lo, hi);
+  return c.op.Min(c.op.Max(x, lo), hi);
+}
+
+Results convert_element_type(Ctx& c) {
+  auto [x] = c.in<1>();
+  const DType to = c.out_type().dtype;
+  if (is_float(x.dtype()) && to == DType::kBool)
+    return c.op.Not(c.op.Equal(x, c.op.scalar_like(x, 0)));
+  return c.cast(x, to);
+}
+
+Value power(Ctx& c, Value x, std::int64_t exponent) {
+  if (exponent == 1) return x;
+  const Value half = power(c, x, exponent / 2);
+  const Value square = c.op.Mul(half, half);
+  return exponent % 2 == 0 ? square : c.op.Mul(square, x);
+}
+
+// Repeated squaring: Pow is several times slower than Mul.
+Results integer_pow(Ctx& c) {
+  auto [x] = c.in<1>();
+  const auto exponent = c.param<std::int64_t>("y");
+  if (exponent == 0) return c.op.Add(c.op.Mul(x, c.op.scalar_like(x, 0)), c.op.scalar_like(x, 1));
+  const Value magnitude = power(c, x, std::abs(exponent));
+  return exponent > 0 ? magnitude : c.op.Reciprocal(magnitude);
+}
+
+Results pow(Ctx& c) {
+  auto [x, y] = c.in<2>();
+  return c.op.Pow(x, y);
+}
+
+// lax.rem takes the sign of the dividend, as C's fmod.
+Results rem(Ctx& c) {
+  auto [x, y] = c.in<2>();
+  return c.op.Mod(x, y, onnx::Args{{"fmod", 1}});
+}
+
+Results round(Ctx& c) {
+  auto [x] = c.in<1>();
+  if (!c.has("rounding_method") || c.param<std::string>("rounding_method") == "to_nearest_even") {
+    return c.op.Round(x);
+  }
+  const Value size = c.op.Abs(x), whole = c.op.Floor(size);
+  const Value up = c.op.Add(whole, c.op.scalar_like(x, 1));
+  const Value is_up = c.op.GreaterOrEqual(c.op.Sub(size, whole), c.op.scalar_like(x, 0.5));
+  return c.op.Mul(c.op.Sign(x), c.op.Where(is_up, up, whole));
+}
+
+Results rsqrt(Ctx& c) {
+  auto [x] = c.in<1>();
+  return c.op.Reciprocal(c.op.Sqrt(x));
+}
+
+Results square(Ctx& c) {
+  auto [x] = c.in<1>();
+  return c.op.Mul(x, x);
+}
+
+constexpr Row kRows[] = {
+    // sorted by primitive
+    {"abs", same<"Abs">},
+    {"acos", same<"Acos">},
+    {"acosh", same<"Acosh">},
+    {"add", same<"Add">},
+    {"asin", same<"Asin">},
+    {"asinh", same<"Asinh">},
+    {"atan", same<"Atan">},
+    {"atan2", atan2},
+    {"atanh", same<"Atanh">},
+    {"cbrt", cbrt},
+    {"ceil", same<"Ceil">},
+    {"clamp", clamp},
+    {"convert_element_type", convert_element_type},
+    {"cos", same<"Cos">},
+    {"cosh", same<"Cosh">},
+    {"div", same<"Div">},
+    {"erf", same<"Erf">},
+    {"erfc", erfc},
+    {"exp", same<"Exp">},
+    {"exp2", exp2},
+    {"expm1", expm1},
+    {"floor", same<"Floor">},
+    {"integer_pow", integer_pow},
+    {"log", same<"Log">},
+    {"log1p", log1p},
+    {"logistic", same<"Sigmoid">},
+    {"max", same<"Max">},
+    {"min", same<"Min">},
+    {"mul", same<"Mul">},
+    {"neg", same<"Neg">},
+    {"pow", pow},
+    {"rem", rem},
+    {"round", round},
+    {"rsqrt", rsqrt},
+    {"sign", same<"Sign">},
+    {"sin", same<"Sin">},
+    {"sinh", same<"Sinh">},
+    {"sqrt", same<"Sqrt">},
+    {"square", square},
+    {"sub", same<"Sub">},
+    {"tan", same<"Tan">},
+    {"tanh", same<"Tanh">},
+};
+static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+
+}  // namespace
+
+std::span<const Row> math_rows() { return kRows; }
+
+}  // namespace jaxport::lower

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "lower/ctx.h"
+
+namespace jaxport::lower {
+
+// One dim of lax.pad: elements added (or, if negative, removed) at both ends and between
+// neighbours.
+struct PadDim {
+  std::int64_t low = 0, high = 0, interior = 0;
+};
+using PadConfig = std::vector<PadDim>;
+
+// lax.pad of x with a scalar: interior first, then the ends.
+Value padded(Ctx& c, Value x, Value fill, const PadConfig& config);
+
+}  // namespace jaxport::lower

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/prepare.h"
+
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "lower/ctx.h"
+#include "onnx/schema.h"
+#include "raise/raise.h"
+
+namespace jaxport::lower {
+namespace {
+
+using axis::Kind;
+using axis::Use;
+
+struct MacroOp {
+  std::string_view macro, op;
+};
+constexpr std::array<MacroOp, 2> kMacroOps{{{"softmax", "Softmax"}, {"log_softmax", "LogSoftmax"}}};
+
+std::string_view op_of(const axis::Node& node) {
+  if (node.name == "norm") {
+    return *node.attr("center")->get_if<bool>() ? "LayerNormalization" : "RMSNormalization";
+  }
+  for (const MacroOp& entry : kMacroOps) {
+    if (entry.macro == node.name) return entry.op;
+  }
+  return {};
+}
+
+bool has_lowering(const axis::Node& node, int opset) {
+  if (node.kind == Kind::kPointwise) return find_row(node.name, opset) != nullptr;
+  return onnx::find_schema(op_of(node), opset) != nullptr;
+}
+
+Use expand_missing(axis::Graph& graph, const Use& use, int opset) {
+  if (!raise::is_raised(*use.node) || has_lowering(*use.node, opset)) return {};
+  return raise::expand(graph, use);
+}
+
+// sum(x) / n and sum(x) * (1/n) over n elements.
+Use mean(axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
+  const bool divides = use.node->is(Kind::kPointwise, "div");
+  if (!divides && !use.node->is(Kind::kPointwise, "mul")) return {};
+  if (!is_float(use.node->dtype)) return {};
+  const Use sum = graph.child(use, 0), count = graph.child(use, 1);
+  if (!sum.node->is(Kind::kReduce, "reduce_sum") || uses[sum.node] > 1) return {};
+  const auto factor = graph.scalar_value(count);
+  if (!factor || sum.node->dtype != use.node->dtype) return {};
+  const Use x = graph.child(sum, 0);
+  axis::Labels over;
+  for (axis::Label label : x.flat()) {
+    if (!axis::contains(sum.flat(), label)) over.push_back(label);
+  }
+  const Dim size = graph.size_of(over);
+  if (!size.is_static()) return {};
+  const double n = static_cast<double>(size.value());
+  const bool exact = divides ? *factor == n : std::abs(*factor * n - 1) < 1e-7;
+  return exact ? graph.reduce("reduce_mean", x, over, use.node->dtype) : Use{};
+}
+
+}  // namespace
+
+void prepare(axis::Program& program, int opset) {
+  axis::rebuild(program, [opset](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
+    if (Use expanded = expand_missing(graph, use, opset)) return expanded;
+    return mean(graph, use, uses);
+  });
+}
+
+}  // namespace jaxport::lower

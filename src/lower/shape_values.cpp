@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/shape_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "jaxport/error.h"
+
+namespace jaxport::lower {
+
+using onnx::Value;
+using onnx::Values;
+
+void ShapeValues::add_input(Value input, const Dims& shape) {
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (!shape[axis].is_static()) {
+      sources_.push_back({input, static_cast<std::int64_t>(axis), shape[axis]});
+    }
+  }
+}
+
+Value ShapeValues::read(const Source& source) {
+  return op_.Shape(source.input, onnx::Args{{"start", source.axis}, {"end", source.axis + 1}});
+}
+
+Value ShapeValues::dim(const Dim& dim) {
+  if (dim.is_static()) return op_.ints({dim.value()});
+  auto found = std::ranges::find(known_, dim, &std::pair<Dim, Value>::first);
+  if (found != known_.end()) return found->second;
+  auto source = std::ranges::find(sources_, dim, &Source::size);
+  Value value;
+  if (source != sources_.end()) {
+    value = read(*source);
+  } else {
+    for (const DimTerm& summand : dim.expr()->terms) {
+      value = value ? op_.Add(value, term(summand)) : term(summand);
+    }
+  }
+  known_.emplace_back(dim, value);
+  return value;
+}
+
+Value ShapeValues::term(const DimTerm& term) {
+  Value value;
+  for (const DimFactor& factor : term.factors) {
+    const Value base = atom(*factor.atom);
+    for (int i = 0; i < factor.power; ++i) value = value ? op_.Mul(value, base) : base;
+  }
+  if (!value) return op_.ints({term.coefficient});
+  return term.coefficient == 1 ? value : op_.Mul(value, op_.ints({term.coefficient}));
+}
+
+Value ShapeValues::atom(const DimAtom& atom) {
+  if (atom.op == DimAtom::Op::kSymbol) return symbol(atom.symbol);
+  const Value lhs = dim(atom.lhs), rhs = dim(atom.rhs);
+  switch (atom.op) {
+    case DimAtom::Op::kMax:
+      return op_.Max(lhs, rhs);
+    case DimAtom::Op::kMin:
+      return op_.Min(lhs, rhs);
+    case DimAtom::Op::kMod:
+      return op_.Mod(lhs, rhs);
+    default:
+      break;
+  }
+  // ONNX Div truncates; floor differs for a negative numerator only.
+  if (less_equal(Dim(0), atom.lhs) == Truth::kYes) return op_.Div(lhs, rhs);
+  return op_.Div(op_.Sub(lhs, op_.Mod(lhs, rhs)), rhs);
+}
+
+Value ShapeValues::symbol(const std::string& name) {
+  for (const Source& source : sources_) {
+    if (source.size.str() == name) return read(source);
+  }
+  for (const Source& source : sources_) {
+    if (Value value = solve(name, source)) return value;
+  }
+  throw Error("E022", fmt::format("the size '{}' cannot be computed from the inputs' shapes", name))
+      .help("give one input a dimension that is just this name");
+}
+
+// size = c * name + k with integers c and k: name = (size - k) / c.
+Value ShapeValues::solve(const std::string& name, const Source& source) {
+  std::int64_t coefficient = 0, constant = 0;
+  for (const DimTerm& term : source.size.expr()->terms) {
+    if (term.factors.empty()) {
+      constant = term.coefficient;
+    } else if (term.factors.size() == 1 && term.factors[0].power == 1 &&
+               term.factors[0].atom->op == DimAtom::Op::kSymbol &&
+               term.factors[0].atom->symbol == name) {
+      coefficient = term.coefficient;
+    } else {
+      return {};
+    }
+  }
+  if (coefficient == 0) return {};
+  Value value = read(source);
+  if (constant != 0) value = op_.Sub(value, op_.ints({constant}));
+  return coefficient == 1 ? value : op_.Div(value, op_.ints({coefficient}));
+}
+
+Value ShapeValues::shape(const Dims& dims) {
+  std::vector<std::int64_t> fixed;
+  Values parts;
+  auto flush = [&] {
+    if (!fixed.empty()) parts.push_back(op_.ints(fixed));
+    fixed.clear();
+  };
+  for (const Dim& size : dims) {
+    if (size.is_static()) {
+      fixed.push_back(size.value());
+    } else {
+      flush();
+      parts.push_back(dim(size));
+    }
+  }
+  if (parts.empty()) return op_.ints(fixed);
+  flush();
+  return parts.size() == 1 ? parts[0] : op_.call("Concat", parts, {{"axis", 0}});
+}
+
+Value ShapeValues::reshape_target(const Dims& from, const Dims& to) {
+  std::vector<std::int64_t> target;
+  int unknown = 0;
+  bool has_zero = false;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (to[i].is_static()) {
+      target.push_back(to[i].value());
+      has_zero = has_zero || to[i].value() == 0;
+    } else if (i < from.size() && from[i] == to[i]) {
+      target.push_back(0);
+    } else {
+      target.push_back(-1);
+      ++unknown;
+    }
+  }
+  // A size of zero would read as "copy", and -1 cannot be divided out of it.
+  return unknown <= 1 && !has_zero ? op_.ints(target) : shape(to);
+}
+
+Value ShapeValues::reshape(Value x, const Dims& to) {
+  if (x.shape() == to) return x;
+  const bool has_zero = std::ranges::any_of(to, [](const Dim& d) { return d == Dim(0); });
+  const onnx::Args args = has_zero ? onnx::Args{{"allowzero", 1}} : onnx::Args{};
+  return op_.call_with_shape("Reshape", {x, reshape_target(x.shape(), to)}, args, to);
+}
+
+Value ShapeValues::expand(Value x, const Dims& to) {
+  if (x.shape() == to) return x;
+  return op_.call_with_shape("Expand", {x, shape(to)}, {}, to);
+}
+
+}  // namespace jaxport::lower

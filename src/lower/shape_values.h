@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Run-time values of symbolic dims: each expression is computed once, from the shapes of the
+// model's inputs.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onnx/builder.h"
+
+namespace jaxport::lower {
+
+class ShapeValues {
+ public:
+  explicit ShapeValues(onnx::Builder& builder) : op_(builder) {}
+
+  void add_input(onnx::Value input, const Dims& shape);
+
+  onnx::Value dim(const Dim& dim);      // i64[1]
+  onnx::Value shape(const Dims& dims);  // i64[rank]; a constant when all are static
+  // The shape operand of a Reshape from `from` to `to`: a constant where 0 (copy) and one -1 can
+  // say it.
+  onnx::Value reshape_target(const Dims& from, const Dims& to);
+  onnx::Value reshape(onnx::Value x, const Dims& to);  // no node when the shape is already that
+  onnx::Value expand(onnx::Value x, const Dims& to);
+
+ private:
+  struct Source {
+    onnx::Value input;
+    std::int64_t axis;
+    Dim size;
+  };
+  onnx::Value symbol(const std::string& name);
+  onnx::Value solve(const std::string& name, const Source& source);
+  onnx::Value atom(const DimAtom& atom);
+  onnx::Value term(const DimTerm& term);
+  onnx::Value read(const Source& source);
+
+  onnx::Builder& op_;
+  std::vector<Source> sources_;
+  std::vector<std::pair<Dim, onnx::Value>> known_;
+};
+
+}  // namespace jaxport::lower

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "onnx/ir.h"
+#include "onnx/schema.h"
+
+namespace jaxport::onnx {
+
+class Builder;
+
+// A value of the model under construction. Cheap to copy; valid as long as its Builder.
+class Value {
+ public:
+  Value() = default;  // an absent optional input
+  Value(const Builder* builder, ValueId id) : builder_(builder), id_(id) {}
+  ValueId id() const { return id_; }
+  explicit operator bool() const { return id_ != kAbsent; }
+  DType dtype() const;
+  const Dims& shape() const;  // JXP-BUG when unknown: everything that lowering builds has a shape
+  std::size_t rank() const { return shape().size(); }
+  bool is_scalar() const { return shape().empty(); }
+  friend bool operator==(const Value& a, const Value& b) { return a.id_ == b.id_; }
+
+ private:
+  const Builder* builder_ = nullptr;
+  ValueId id_ = kAbsent;
+};
+using Values = std::vector<Value>;
+
+// An attribute as written at a call: {"axis", -1}, {"perm", {0, 2, 1}}, {"approximate", "tanh"}.
+struct Arg {
+  Attribute attribute;
+  Arg(std::string_view name, std::int64_t v);
+  Arg(std::string_view name, int v);
+  Arg(std::string_view name, double v);
+  Arg(std::string_view name, const char* v);
+  Arg(std::string_view name, std::string v);
+  Arg(std::string_view name, std::vector<std::int64_t> v);
+  Arg(std::string_view name, std::initializer_list<std::int64_t> v);
+  Arg(std::string_view name, Tensor v);
+  Arg(std::string_view name, std::shared_ptr<Graph> v);
+  Arg(std::string_view name, DType v);  // the number of TensorProto.DataType, for Cast's "to"
+};
+using Args = std::vector<Arg>;
+
+// An operand, several operands, or the attributes of a call: op.Gemm(a, b, c, {{"transB", 1}}),
+// op.Concat(values, {{"axis", 0}}).
+struct Piece {
+  Values values;
+  Args args;
+  Piece() = default;
+  Piece(Value v) : values{v} {}                     // NOLINT: written as a plain operand
+  Piece(Values v) : values(std::move(v)) {}         // NOLINT
+  Piece(Args a) : args(std::move(a)) {}             // NOLINT
+  Piece(std::initializer_list<Arg> a) : args(a) {}  // NOLINT
+};
+
+// Appends nodes to a graph. Each call checks the node against the schema of the opset, infers dtype
+// and shape of the results, copies the current origin, and returns an existing node's results when
+// op, inputs and attributes are the same (random ops and ops with subgraphs excepted).
+class Builder {
+ public:
+  Builder(Model& model, int opset);       // the main graph; sets opset import and IR version
+  Builder(Builder& outer, Graph& graph);  // a subgraph that may use the values of `outer`
+  ~Builder();
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  int opset() const { return opset_; }
+  Model& model() { return model_; }
+  const ValueInfo& info(ValueId id) const { return model_.values[id]; }
+
+  // --- values without a node
+  Value input(std::string name, TensorType type);
+  Value constant(Tensor tensor,
+                 std::string name = "");  // equal bytes share one initializer when small
+  Value weight(StridedView view, jaxport::Shape shape,
+               std::string name);                // a view that is streamed at the end
+  Value ints(std::vector<std::int64_t> values);  // i64[n]
+  Value scalar(double value, DType dtype);       // rank 0
+  Value scalar_like(const Value& like, double value) { return scalar(value, like.dtype()); }
+  // The content of a small constant (at most 64 elements), when the value is one.
+  const Tensor* known(const Value& value) const;
+
+  // --- nodes. JXP-BUG when the op is unknown or newer than the opset, or a node does not fit it.
+  Value call(std::string_view op, Values in, Args args = {});
+  Values call_n(std::string_view op, Values in, std::size_t outputs, Args args = {});
+  // For results whose shape the caller knows and inference does not: a Reshape or Expand to a shape
+  // that is computed at run time, the collected results of a Loop.
+  Value call_with_shape(std::string_view op, Values in, Args args, Dims shape);
+  void set_shape(const Value& value, Dims shape);  // JXP-BUG when it contradicts what is inferred
+  // One method for each op of ai.onnx with a single result: op.Clip(x, lo, hi).
+#define JAXPORT_OP(NAME)                                                                         \
+  Value NAME(Piece a = {}, Piece b = {}, Piece c = {}, Piece d = {}, Piece e = {}, Piece f = {}, \
+             Piece g = {}, Piece h = {}) {                                                       \
+    return call_packed(#NAME, {&a, &b, &c, &d, &e, &f, &g, &h});                                 \
+  }
+#include "onnx/op_names.inc"
+#undef JAXPORT_OP
+
+  void output(const Value& value, std::string name);  // Identity is added when the value is an
+                                                      // input, a constant or already an output
+  // Nodes built from now on come from here.
+  void set_origin(Origin origin);
+
+ private:
+  Value call_packed(std::string_view op, std::initializer_list<Piece*> pieces);
+  const std::vector<ValueId>& append(Node node);  // checks, infers; fills node.out with new values
+  Value add_initializer(StridedView view, jaxport::Shape shape, std::string name);
+  ValueId add_value(std::optional<TensorType> type, std::string name = "");
+  Value wrap(ValueId id) const { return {this, id}; }
+  Values wrap(const std::vector<ValueId>& ids) const;
+
+  Model& model_;
+  int opset_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Shape and dtype of a node's results from its inputs; nullopt where the op is not known to us, a
+// type without a shape where the shape depends on data. `model` holds the values of subgraphs.
+// JXP-BUG when the inputs' shapes do not fit each other.
+struct InferenceInput {
+  const TensorType* type = nullptr;  // nullptr: absent or unknown
+  const Tensor* known = nullptr;     // the content of a constant (for Reshape, Slice, Expand, …)
+};
+std::vector<std::optional<TensorType>> infer(const Model& model, const Schema& schema,
+                                             const Node& node,
+                                             const std::vector<InferenceInput>& in);
+
+}  // namespace jaxport::onnx

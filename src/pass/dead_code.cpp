@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "onnx/walk.h"
+#include "pass/pass.h"
+#include "pass/rewriter.h"
+
+namespace jaxport::pass {
+namespace {
+
+using onnx::Graph;
+using onnx::kAbsent;
+using onnx::Node;
+using onnx::ValueId;
+
+// Marks what the outputs need, from the last node to the first. A subgraph is visited where its
+// node stands, so that it marks the outer values it uses before their producers are reached.
+class DeadCode {
+ public:
+  explicit DeadCode(const onnx::Model& model) : is_needed_(model.values.size(), false) {}
+
+  std::size_t sweep(Graph& graph) {
+    for (ValueId id : graph.outputs) is_needed_[id] = true;
+    std::size_t removed = 0;
+    std::vector<bool> is_removed(graph.nodes.size(), false);
+    for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+      if (keep(graph.nodes[i], removed)) continue;
+      is_removed[i] = true;
+      ++removed;
+    }
+    erase_nodes(graph, is_removed);
+    return removed + std::erase_if(graph.initializers, [this](const onnx::Initializer& constant) {
+             return !is_needed_[constant.value];
+           });
+  }
+
+ private:
+  bool keep(const Node& node, std::size_t& removed) {
+    const bool is_needed = std::ranges::any_of(
+        node.out, [this](ValueId id) { return id != kAbsent && is_needed_[id]; });
+    if (!is_needed) return false;
+    for (ValueId id : node.in) {
+      if (id != kAbsent) is_needed_[id] = true;
+    }
+    onnx::for_each_subgraph(node, [&](Graph& inner) { removed += sweep(inner); });
+    return true;
+  }
+
+  std::vector<bool> is_needed_;  // by value
+};
+
+}  // namespace
+
+std::size_t remove_dead_code(onnx::Model& model) { return DeadCode(model).sweep(model.graph); }
+
+}  // namespace jaxport::pass

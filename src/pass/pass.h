@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX -> ONNX passes, one file each. All keep the graph valid and the names of inputs and outputs.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "onnx/ir.h"
+
+namespace jaxport::pass {
+
+// Each returns how many nodes or initializers it removed.
+std::size_t remove_dead_code(onnx::Model& model);   // nodes and initializers nobody needs
+std::size_t merge_equal_nodes(onnx::Model& model);  // CSE
+std::size_t remove_noops(
+    onnx::Model& model);  // Cast to the same type, Reshape to the same shape,
+                          // identity Transpose, Identity, Expand to the same shape
+std::size_t merge_views(
+    onnx::Model& model);  // Transpose of Transpose, Reshape of Reshape, Cast chains
+std::size_t share_constants(onnx::Model& model);  // equal small initializers become one
+
+struct Pass {
+  std::string_view name;
+  std::size_t (*run)(onnx::Model&);
+};
+std::span<const Pass> pipeline();  // in order
+void run_all(onnx::Model& model);  // the pipeline until nothing changes, at most 4 rounds
+
+}  // namespace jaxport::pass

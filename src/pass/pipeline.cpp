@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pass/pass.h"
+
+namespace jaxport::pass {
+namespace {
+
+// Merged views leave no-ops behind, shared constants make more nodes equal, and all of them leave
+// dead code.
+constexpr Pass kPipeline[] = {
+    {"merge_views", merge_views},           {"remove_noops", remove_noops},
+    {"share_constants", share_constants},   {"merge_equal_nodes", merge_equal_nodes},
+    {"remove_dead_code", remove_dead_code},
+};
+constexpr int kMostRounds = 4;
+
+}  // namespace
+
+std::span<const Pass> pipeline() { return kPipeline; }
+
+void run_all(onnx::Model& model) {
+  for (int round = 0; round < kMostRounds; ++round) {
+    std::size_t removed = 0;
+    for (const Pass& pass : kPipeline) removed += pass.run(model);
+    if (removed == 0) return;
+  }
+}
+
+}  // namespace jaxport::pass

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "onnx/ir.h"
+
+namespace jaxport::pass {
+
+// Replaces values in all graphs of a model. Replacements take effect at once for current() and in
+// the model with finish().
+class Rewriter {
+ public:
+  explicit Rewriter(onnx::Model& model);
+
+  // Whether every use of `from` can become a use of `to`. An output must stay a result of its own
+  // graph and keep its name, so `to` takes the name over; it cannot when it is an input, an
+  // initializer, a value of an outer graph, or an output itself.
+  bool can_replace(onnx::ValueId from, onnx::ValueId to) const;
+  void replace(onnx::ValueId from, onnx::ValueId to);  // only where can_replace() says so
+  // What stands for `id` after all replacements so far.
+  onnx::ValueId current(onnx::ValueId id) const;
+  void update_inputs(onnx::Node& node) const;
+
+  void finish();
+
+ private:
+  onnx::Model& model_;
+  std::vector<onnx::ValueId> stands_for_;      // by value
+  std::vector<const onnx::Graph*> result_of_;  // by value: the graph whose node computes it
+  std::vector<bool> is_output_;                // by value
+};
+
+// Removes the nodes whose flag is set.
+void erase_nodes(onnx::Graph& graph, const std::vector<bool>& is_removed);
+
+}  // namespace jaxport::pass

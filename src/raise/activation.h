@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scalar functions that have a name: each is one formula, evaluated on numbers to recognise it and
+// built on the graph to expand it.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "axis/graph.h"
+
+namespace jaxport::raise {
+
+// A value of the graph with the arithmetic that formulas are written in.
+struct Expr {
+  axis::Graph* graph;
+  axis::Use use;
+};
+
+struct Activation {
+  std::string_view name;  // of the raised kPointwise node and of its rule
+  double (*value)(double x, double alpha);
+  Expr (*formula)(Expr x, double alpha);
+  double alpha_below = 0;  // has an attribute alpha with 0 < alpha < alpha_below; 0: has none
+};
+
+std::span<const Activation> activations();
+const Activation* find_activation(std::string_view name);  // nullptr: not one of them
+
+axis::Use expand_activation(axis::Graph& graph, const axis::Use& use);
+
+}  // namespace jaxport::raise

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pointwise expression above a value, as a function of that one number.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "axis/graph.h"
+
+namespace jaxport::raise {
+
+// Walks down from a root. Between two steps there is one value, the base, that every path from the
+// root to a non-literal operand passes through: the root is a function of the base.
+class Cone {
+ public:
+  Cone(axis::Graph& graph, const axis::Use& root);
+
+  // Moves to the next base below. False when there is none within a bounded number of nodes, or
+  // when an operation in between is not one that at() can compute.
+  bool next();
+
+  const axis::Use& base() const { return slots_[base_].use; }
+  // The root when the base is x, in double precision.
+  double at(double x) const;
+  // The numbers in the expression. A 16-bit literal that is the rounding of a well-known constant
+  // counts as that constant.
+  const std::vector<double>& literals() const { return literals_; }
+  bool is_curved() const { return curved_; }       // not only + - * /
+  bool has_raised() const { return has_raised_; }  // contains an activation
+
+  struct Operation {
+    std::string_view name;
+    double (*value)(const double* operands, const axis::Node& node);
+    bool curved;
+  };
+
+ private:
+  struct Slot {
+    axis::Use use;
+    double literal = 0;
+    const Operation* operation = nullptr;
+    std::vector<std::size_t> operands;  // slots
+  };
+  bool expand(std::size_t slot);
+  std::size_t slot_of(const axis::Use& use);
+  std::size_t take_newest();
+
+  axis::Graph& graph_;
+  std::vector<Slot> slots_;
+  std::vector<std::size_t> frontier_;  // seen, not expanded, not literals
+  std::vector<std::size_t> expanded_;  // operands come after their users
+  std::vector<double> literals_;
+  std::size_t base_ = 0;
+  bool curved_ = false, has_raised_ = false;
+};
+
+}  // namespace jaxport::raise

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands under the root of a norm: a mean square or a variance, plus eps.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "raise/views.h"
+
+namespace jaxport::raise {
+
+struct Moment {
+  bool center = false;  // the mean square of x - mean(x), not of x
+  Reduction x;
+  double eps = 0;
+  std::string problem;  // why it is not quite one; empty when it is
+};
+
+// mean_a x^2 + eps, mean_a (x - mean_a x)^2 + eps or mean_a x^2 - (mean_a x)^2 + eps, the last two
+// also clamped at zero before eps is added.
+std::optional<Moment> moment_of(axis::Graph& graph, const axis::Use& use);
+
+}  // namespace jaxport::raise

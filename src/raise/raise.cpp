@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine: tries the rules of each pass at every node, operands first.
+#include "raise/raise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "jaxport/error.h"
+#include "raise/rules.h"
+
+namespace jaxport::raise {
+namespace {
+
+using axis::Use;
+using Match = Use (*)(const Matcher&, const Use&);
+
+constexpr int kMaxRounds = 3;
+
+std::vector<const Rule*> joined(std::span<const Rules> groups) {
+  std::vector<const Rule*> rules;
+  for (Rules group : groups) rules.insert(rules.end(), group.begin(), group.end());
+  return rules;
+}
+
+// What to try at a node of a given name.
+class Roots {
+ public:
+  explicit Roots(std::span<const Rule* const> rules) {
+    for (const Rule* rule : rules) {
+      for (std::string_view root : rule->roots) add(root, rule->match);
+    }
+  }
+  const std::vector<Match>* find(std::string_view name) const {
+    const auto found = matches_.find(name);
+    return found == matches_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  void add(std::string_view root, Match match) {
+    std::vector<Match>& matches = matches_[root];
+    if (std::ranges::find(matches, match) == matches.end()) matches.push_back(match);
+  }
+  std::unordered_map<std::string_view, std::vector<Match>> matches_;
+};
+
+void check_names(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (std::ranges::find(all_rules(), name, &Rule::name) != all_rules().end()) continue;
+    std::vector<std::string_view> known;
+    for (const Rule* rule : all_rules()) known.push_back(rule->name);
+    throw Error("E060", fmt::format("unknown raise rule '{}'", name))
+        .help(fmt::format("the rules are {}", fmt::join(known, ", ")));
+  }
+}
+
+std::vector<const Rule*> enabled_rules(Rules pass, const Options& options) {
+  std::vector<const Rule*> enabled;
+  for (const Rule* rule : pass) {
+    if (std::ranges::find(options.without, rule->name) == options.without.end()) {
+      enabled.push_back(rule);
+    }
+  }
+  return enabled;
+}
+
+// Returns the near misses of the last round: earlier ones may concern nodes that a rule has since
+// replaced.
+std::vector<Remark> run_pass(axis::Program& program, std::span<const Rule* const> rules) {
+  std::vector<Remark> remarks;
+  if (rules.empty()) return remarks;
+  const Roots roots(rules);
+  const auto rewrite = [&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
+    const std::vector<Match>* matches = roots.find(use.node->name);
+    if (!matches) return Use{};
+    const Matcher matcher(graph, uses, rules, remarks);
+    for (Match match : *matches) {
+      if (Use raised = match(matcher, use)) return raised;
+    }
+    return Use{};
+  };
+  for (int round = 0; round < kMaxRounds; ++round) {
+    remarks.clear();
+    if (!axis::rebuild(program, rewrite)) break;
+  }
+  return remarks;
+}
+
+}  // namespace
+
+Matcher::Matcher(axis::Graph& g, const axis::UseCounts& counts,
+                 std::span<const Rule* const> enabled, std::vector<Remark>& remarks)
+    : graph(g), uses(counts), enabled_(enabled), remarks_(remarks) {}
+
+bool Matcher::allows(std::string_view rule) const {
+  return std::ranges::find(enabled_, rule, &Rule::name) != enabled_.end();
+}
+
+Use Matcher::miss(std::string_view rule, const Use& at, std::string reason) const {
+  remarks_.push_back({std::string(rule), std::move(reason), at.node, at.node->location});
+  return {};
+}
+
+std::span<const Rules> passes() {
+  // Exact rules in one pass: each change costs a rebuild of all that stands above it. Activations,
+  // which are recognised by tolerance, come last: earlier, the clamp of a variance at zero would
+  // become a relu.
+  static const std::vector<const Rule*> kExact =
+      joined(std::array{softmax_rules(), norm_rules(), norm_affine_rules()});
+  static const Rules kPasses[] = {kExact, activation_rules()};
+  return kPasses;
+}
+
+std::span<const Rule* const> all_rules() {
+  static const std::vector<const Rule*> kRules = joined(passes());
+  return kRules;
+}
+
+std::vector<Remark> raise(axis::Program& program, const Options& options) {
+  check_names(options.without);
+  std::vector<Remark> remarks;
+  if (!options.enabled) return remarks;
+  for (Rules pass : passes()) {
+    std::vector<Remark> found = run_pass(program, enabled_rules(pass, options));
+    std::ranges::move(found, std::back_inserter(remarks));
+  }
+  std::ranges::stable_sort(remarks, {}, [](const Remark& remark) { return remark.node->id; });
+  return remarks;
+}
+
+}  // namespace jaxport::raise

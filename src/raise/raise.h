@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Raising: rules that recognise mathematics on the axis graph and give it one macro node.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "axis/graph.h"
+
+namespace jaxport::raise {
+
+// Why a rule that nearly fired did not: "softmax: not raised: the sum runs over other axes".
+struct Remark {
+  std::string rule, reason;
+  const axis::Node* node;  // as the rule saw it; a later pass may have rebuilt it
+  front::LocationId location;
+};
+
+struct Rule;
+
+// What a rule's match gets to see besides the node.
+class Matcher {
+ public:
+  Matcher(axis::Graph& graph, const axis::UseCounts& uses, std::span<const Rule* const> enabled,
+          std::vector<Remark>& remarks);
+  axis::Graph& graph;
+  const axis::UseCounts& uses;
+  // False when the user left the rule out. For rules that share one match function.
+  bool allows(std::string_view rule) const;
+  // A near miss: returns an empty Use and keeps the reason.
+  axis::Use miss(std::string_view rule, const axis::Use& at, std::string reason) const;
+
+ private:
+  std::span<const Rule* const> enabled_;
+  std::vector<Remark>& remarks_;
+};
+
+// A rule is data. `match` is tried at nodes whose name is in `roots` and returns the macro node
+// (same labels as the root), an empty Use, or a miss. It looks at a bounded number of nodes.
+// Rules of one pass may share a match function: it is called once for each node. `sample` is a
+// .jir function that must be raised by this rule; tests convert it fused and decomposed and
+// compare. `near_misses` are .jir functions that must not be raised and give a remark.
+struct Rule {
+  std::string_view name;
+  std::span<const std::string_view> roots;
+  axis::Use (*match)(const Matcher&, const axis::Use&);
+  std::string_view sample;
+  std::span<const std::string_view> near_misses;
+};
+
+// The passes in order: each is a set of rules applied bottom-up until nothing changes (at most 3
+// rounds).
+std::span<const std::span<const Rule* const>> passes();
+std::span<const Rule* const> all_rules();
+
+struct Options {
+  bool enabled = true;
+  std::vector<std::string> without;  // rules to leave out, by name; E060 for an unknown one
+};
+// Returns the remarks in program order. Throws Error E060.
+std::vector<Remark> raise(axis::Program& program, const Options& options = {});
+
+// The decomposition of a macro or raised pointwise node ("gelu_tanh", "silu"), over the same
+// labels. Empty for every other node.
+axis::Use expand(axis::Graph& graph, const axis::Use& use);
+bool is_raised(const axis::Node& node);
+
+}  // namespace jaxport::raise

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules, one group for each file of this folder. Only the engine includes this.
+#pragma once
+
+#include <span>
+
+#include "raise/raise.h"
+
+namespace jaxport::raise {
+
+using Rules = std::span<const Rule* const>;
+
+Rules softmax_rules();
+Rules norm_rules();
+Rules norm_affine_rules();
+Rules activation_rules();
+
+}  // namespace jaxport::raise

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax(x)     = exp(x - c) / sum_s exp(x - c)
+// log_softmax(x) = (x - c) - log sum_s exp(x - c)
+//
+// Any c that does not vary along s gives the same value, so c is not matched: it may be the
+// maximum, the maximum guarded against infinities, or absent.
+#include "axis/pattern.h"
+#include "raise/rules.h"
+#include "raise/views.h"
+
+namespace jaxport::raise {
+namespace {
+
+using axis::Binding;
+using axis::Graph;
+using axis::Kind;
+using axis::Labels;
+using axis::Use;
+
+constexpr int kMaxShifts = 4;
+
+// sum_s exp(y) -> exp(y), s. In 16-bit models JAX sums in f32 and converts back.
+std::optional<Reduction> sum_of_exp(Graph& graph, const Use& use) {
+  const Use sum = without_float_converts(graph, use);
+  if (!is_sum(sum)) return std::nullopt;
+  Reduction reduction = reduced(graph, sum);
+  reduction.of = without_float_converts(graph, reduction.of);
+  if (!is_pointwise(reduction.of, "exp")) return std::nullopt;
+  return reduction;
+}
+
+// log sum_s exp(y) -> exp(y), s. logsumexp takes log(abs(…)); the sum is positive.
+std::optional<Reduction> log_sum_exp(Graph& graph, const Use& use) {
+  if (!is_pointwise(use, "log")) return std::nullopt;
+  Use sum = graph.child(use, 0);
+  if (is_pointwise(sum, "abs")) sum = graph.child(sum, 0);
+  return sum_of_exp(graph, sum);
+}
+
+// Drops subtrahends that do not vary along s, as long as no label of x is lost with them.
+Use without_shift(Graph& graph, Use x, const Labels& s) {
+  for (int i = 0; i < kMaxShifts && is_pointwise(x, "sub"); ++i) {
+    Use kept = graph.child(x, 0);
+    const bool varies = axis::intersects(graph.child(x, 1).flat(), s);
+    if (varies || !same_set(kept.flat(), x.flat())) break;
+    x = std::move(kept);
+  }
+  return x;
+}
+
+Use softmax_like(Graph& graph, std::string_view name, const Use& y, const Labels& s) {
+  const Use x = without_shift(graph, y, s);
+  return graph.macro(name, {x}, x.flat(), x.node->dtype, {{"s", s}});
+}
+
+// The factor i of a product is exp(y) and factor j is 1 / sum_s exp(y).
+Use quotient(const Matcher& m, const Use& root, const Product& product, std::size_t i,
+             std::size_t j) {
+  Graph& graph = m.graph;
+  const Use& e = product.powers[i].base;
+  const auto sum = sum_of_exp(graph, product.powers[j].base);
+  if (!sum || sum->of.node != e.node || e.node->dtype != root.node->dtype) return {};
+  Binding binding;
+  if (!graph.same(e, sum->of, binding)) {
+    return m.miss("softmax", root, "the sum runs over other axes than it divides");
+  }
+  Use softmax = softmax_like(graph, "softmax", graph.child(e, 0), resolve_all(sum->over, binding));
+  return multiply(graph, product.coefficient, std::move(softmax), all_but(product.powers, i, j));
+}
+
+bool is_exp(const axis::Node& node) { return node.is(Kind::kPointwise, "exp"); }
+
+Use match_softmax(const Matcher& m, const Use& root) {
+  if (root.node->name == "exp") {
+    const Use x = m.graph.child(root, 0);
+    if (!x.node->is(Kind::kMacro, "log_softmax")) return {};
+    return softmax_like(m.graph, "softmax", m.graph.child(x, 0), m.graph.role(x, "s"));
+  }
+  if (!has_factor(*root.node, is_exp)) return {};
+  const Product product = factors(m.graph, root);
+  for (std::size_t j = 0; j < product.powers.size(); ++j) {
+    if (product.powers[j].exponent != -1) continue;
+    for (std::size_t i = 0; i < product.powers.size(); ++i) {
+      if (product.powers[i].exponent != 1) continue;
+      if (Use found = quotient(m, root, product, i, j)) return found;
+    }
+  }
+  return {};
+}
+
+// x - (log sum_s exp(x - c) + c), the spelling of logsumexp
+Use match_minus_logsumexp(const Matcher& m, const Use& x, const Use& total) {
+  Graph& graph = m.graph;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto sum = log_sum_exp(graph, graph.child(total, i));
+    if (!sum) continue;
+    const Use y = graph.child(sum->of, 0);
+    if (!is_pointwise(y, "sub")) continue;
+    Binding binding;
+    if (graph.same(x, graph.child(y, 0), binding) &&
+        graph.same(graph.child(total, 1 - i), graph.child(y, 1), binding)) {
+      // (x - c) - log sum_s exp(x - c); the shift is dropped where it does not vary along s.
+      return softmax_like(graph, "log_softmax", Graph::substitute(y, binding),
+                          resolve_all(sum->over, binding));
+    }
+  }
+  return {};
+}
+
+Use match_log_softmax(const Matcher& m, const Use& root) {
+  Graph& graph = m.graph;
+  const Use y = graph.child(root, 0);
+  const Use log = graph.child(root, 1);
+  if (!is_float(root.node->dtype)) return {};
+  if (is_pointwise(log, "add")) return match_minus_logsumexp(m, y, log);
+  const auto sum = log_sum_exp(graph, log);
+  if (!sum) return {};
+  const Use exponent = graph.child(sum->of, 0);
+  if (exponent.node != y.node) return {};
+  Binding binding;
+  if (!graph.same(y, exponent, binding)) {
+    return m.miss("log_softmax", root, "the sum runs over other axes than it is subtracted along");
+  }
+  return softmax_like(graph, "log_softmax", y, resolve_all(sum->over, binding));
+}
+
+constexpr std::string_view kSoftmaxRoots[] = {"div", "exp", "mul"};
+constexpr std::string_view kSoftmaxNearMisses[] = {
+    // The sum over axis 0 divides axis 1.
+    R"(func @softmax_of_other_axis(%x: f32[4,4]) -> (%y) {
+  %max: f32[4] = reduce_max %x {axes = (1)}
+  %col: f32[4,1] = broadcast_in_dim %max {shape = (4, 1), broadcast_dimensions = (0)}
+  %dif: f32[4,4] = sub %x %col
+  %exp: f32[4,4] = exp %dif
+  %sum: f32[4] = reduce_sum %exp {axes = (0)}
+  %row: f32[4,1] = broadcast_in_dim %sum {shape = (4, 1), broadcast_dimensions = (0)}
+  %y: f32[4,4] = div %exp %row
+  return %y
+})"};
+// jax.nn.softmax
+const Rule kSoftmax{
+    .name = "softmax",
+    .roots = kSoftmaxRoots,
+    .match = match_softmax,
+    .sample = R"(func @softmax(%x: f32[B,4,8]) -> (%y) {
+  %low: f32[] = constant -inf
+  %max: f32[B,4] = reduce_max %x {axes = (2)}
+  %top: f32[B,4] = max %low %max
+  %col: f32[B,4,1] = broadcast_in_dim %top {shape = (B, 4, 1), broadcast_dimensions = (0, 1)}
+  %stop: f32[B,4,1] = stop_gradient %col
+  %dif: f32[B,4,8] = sub %x %stop
+  %exp: f32[B,4,8] = exp %dif
+  %sum: f32[B,4] = reduce_sum %exp {axes = (2)}
+  %all: f32[B,4,1] = broadcast_in_dim %sum {shape = (B, 4, 1), broadcast_dimensions = (0, 1)}
+  %y: f32[B,4,8] = div %exp %all
+  return %y
+})",
+    .near_misses = kSoftmaxNearMisses,
+};
+
+constexpr std::string_view kLogSoftmaxRoots[] = {"sub"};
+constexpr std::string_view kLogSoftmaxNearMisses[] = {
+    R"(func @log_softmax_of_other_axis(%x: f32[4,4]) -> (%y) {
+  %exp: f32[4,4] = exp %x
+  %sum: f32[4] = reduce_sum %exp {axes = (0)}
+  %log: f32[4] = log %sum
+  %row: f32[4,1] = broadcast_in_dim %log {shape = (4, 1), broadcast_dimensions = (0)}
+  %y: f32[4,4] = sub %x %row
+  return %y
+})"};
+// jax.nn.log_softmax
+const Rule kLogSoftmax{
+    .name = "log_softmax",
+    .roots = kLogSoftmaxRoots,
+    .match = match_log_softmax,
+    .sample = R"(func @log_softmax(%x: f32[B,4,8]) -> (%y) {
+  %max: f32[B,4] = reduce_max %x {axes = (2)}
+  %col: f32[B,4,1] = broadcast_in_dim %max {shape = (B, 4, 1), broadcast_dimensions = (0, 1)}
+  %stop: f32[B,4,1] = stop_gradient %col
+  %dif: f32[B,4,8] = sub %x %stop
+  %exp: f32[B,4,8] = exp %dif
+  %sum: f32[B,4] = reduce_sum %exp {axes = (2)}
+  %all: f32[B,4,1] = broadcast_in_dim %sum {shape = (B, 4, 1), broadcast_dimensions = (0, 1)}
+  %log: f32[B,4,1] = log %all
+  %y: f32[B,4,8] = sub %dif %log
+  return %y
+})",
+    .near_misses = kLogSoftmaxNearMisses,
+};
+
+constexpr const Rule* kRules[] = {&kSoftmax, &kLogSoftmax};
+
+}  // namespace
+
+Rules softmax_rules() { return kRules; }
+
+}  // namespace jaxport::raise

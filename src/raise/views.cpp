@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "raise/views.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace jaxport::raise {
+
+using axis::Graph;
+using axis::Kind;
+using axis::Label;
+using axis::Labels;
+using axis::Use;
+
+namespace {
+
+// Deep enough for every spelling seen in practice; the bound keeps a pass linear.
+constexpr int kMaxDepth = 6;
+
+std::int64_t integer_exponent(const axis::Node& node) {
+  const front::Attr* y = node.attr("y");
+  const auto* value = y ? y->get_if<std::int64_t>() : nullptr;
+  return value ? *value : 1;
+}
+
+void collect_factors(Graph& graph, const Use& use, double exponent, int depth, Product& into) {
+  if (auto value = graph.scalar_value(use)) {
+    into.coefficient *= std::pow(*value, exponent);
+    return;
+  }
+  const axis::Node& node = *use.node;
+  if (node.kind == Kind::kPointwise && is_float(node.dtype) && depth > 0) {
+    const auto operand = [&](std::size_t i, double power) {
+      collect_factors(graph, graph.child(use, i), exponent * power, depth - 1, into);
+    };
+    if (node.name == "mul") return operand(0, 1), operand(1, 1);
+    if (node.name == "div") return operand(0, 1), operand(1, -1);
+    if (node.name == "integer_pow") return operand(0, double(integer_exponent(node)));
+    if (node.name == "neg") {
+      into.coefficient *= std::pow(-1.0, exponent);
+      return operand(0, 1);
+    }
+    // sqrt(a * b) is not sqrt(a) * sqrt(b) for negative a and b: roots stay closed, and `exponent`
+    // is an integer on the way down.
+    const auto root = [&](double power) {
+      into.powers.push_back({graph.child(use, 0), exponent * power});
+    };
+    if (node.name == "sqrt") return root(0.5);
+    if (node.name == "rsqrt") return root(-0.5);
+    if (node.name == "pow") {
+      if (auto power = graph.scalar_value(graph.child(use, 1))) return root(*power);
+    }
+  }
+  into.powers.push_back({use, exponent});
+}
+
+bool has_factor_within(const axis::Node& node, bool (*test)(const axis::Node&), int depth) {
+  if (test(node)) return true;
+  constexpr std::string_view kLookedThrough[] = {"div", "integer_pow", "mul", "neg"};
+  if (depth == 0 || node.kind != Kind::kPointwise) return false;
+  if (std::ranges::find(kLookedThrough, node.name) == std::end(kLookedThrough)) return false;
+  return std::ranges::any_of(node.edges, [&](const axis::Edge& edge) {
+    return has_factor_within(*edge.node, test, depth - 1);
+  });
+}
+
+void collect_terms(Graph& graph, const Use& use, double coefficient, int depth, Sum& into) {
+  if (auto value = graph.scalar_value(use)) {
+    into.constant += coefficient * *value;
+    return;
+  }
+  const axis::Node& node = *use.node;
+  if (node.kind == Kind::kPointwise && is_float(node.dtype) && depth > 0) {
+    const auto operand = [&](std::size_t i, double scale) {
+      collect_terms(graph, graph.child(use, i), coefficient * scale, depth - 1, into);
+    };
+    if (node.name == "add") return operand(0, 1), operand(1, 1);
+    if (node.name == "sub") return operand(0, 1), operand(1, -1);
+    if (node.name == "neg") return operand(0, -1);
+    if (node.name == "mul" || node.name == "div") {
+      const auto lhs = graph.scalar_value(graph.child(use, 0));
+      const auto rhs = graph.scalar_value(graph.child(use, 1));
+      if (rhs) return operand(0, node.name == "mul" ? *rhs : 1 / *rhs);
+      if (lhs && node.name == "mul") return operand(1, *lhs);
+    }
+  }
+  into.terms.push_back({coefficient, use});
+}
+
+std::optional<Reduction> minus_mean(Graph& graph, const Use& x, const Use& m) {
+  const auto mean = mean_of(graph, m);
+  axis::Binding binding;
+  if (!mean || !graph.same(x, mean->of, binding)) return std::nullopt;
+  return Reduction{x, resolve_all(mean->over, binding)};
+}
+
+Use raised_to(Graph& graph, const Power& power, DType dtype) {
+  const double e = power.exponent;
+  if (e == 1) return power.base;
+  if (e == 0.5) return graph.pointwise("sqrt", {power.base}, dtype);
+  if (e == -0.5) return graph.pointwise("rsqrt", {power.base}, dtype);
+  if (std::trunc(e) == e) {
+    return graph.pointwise("integer_pow", {power.base}, dtype,
+                           {{"y", front::Attr{static_cast<std::int64_t>(e)}}});
+  }
+  return graph.pointwise("pow", {power.base, graph.scalar(e, dtype)}, dtype);
+}
+
+}  // namespace
+
+Product factors(Graph& graph, const Use& use) {
+  Product product;
+  collect_factors(graph, use, 1, kMaxDepth, product);
+  return product;
+}
+
+bool has_factor(const axis::Node& node, bool (*test)(const axis::Node&)) {
+  return has_factor_within(node, test, kMaxDepth);
+}
+
+Use multiply(Graph& graph, double coefficient, Use first, const std::vector<Power>& rest) {
+  const DType dtype = first.node->dtype;
+  Use result = std::move(first);
+  for (const Power& power : rest) {
+    if (power.exponent == -1) {
+      result = graph.pointwise("div", {result, power.base}, dtype);
+    } else {
+      result = graph.pointwise("mul", {result, raised_to(graph, power, dtype)}, dtype);
+    }
+  }
+  if (coefficient == 1) return result;
+  return graph.pointwise("mul", {result, graph.scalar(coefficient, dtype)}, dtype);
+}
+
+std::vector<Power> all_but(const std::vector<Power>& powers, std::size_t i, std::size_t j) {
+  std::vector<Power> rest;
+  for (std::size_t k = 0; k < powers.size(); ++k) {
+    if (k != i && k != j) rest.push_back(powers[k]);
+  }
+  return rest;
+}
+
+Sum terms(Graph& graph, const Use& use) {
+  Sum sum;
+  collect_terms(graph, use, 1, kMaxDepth, sum);
+  return sum;
+}
+
+Reduction reduced(Graph& graph, const Use& use) {
+  Reduction result{graph.child(use, 0), {}};
+  const Labels kept = use.flat();
+  for (Label label : result.of.flat()) {
+    if (!axis::contains(kept, label)) result.over.push_back(label);
+  }
+  return result;
+}
+
+std::optional<Reduction> mean_of(Graph& graph, const Use& use) {
+  const Product product = factors(graph, use);
+  if (product.powers.size() != 1) return std::nullopt;
+  const Power& sum = product.powers.front();
+  if (sum.exponent != 1 || !is_sum(sum.base)) return std::nullopt;
+  Reduction reduction = reduced(graph, sum.base);
+  const Dim count = graph.size_of(reduction.over);
+  if (!count.is_static()) return std::nullopt;
+  const auto n = static_cast<double>(count.value());
+  if (!near(product.coefficient * n, 1, use.node->dtype)) return std::nullopt;
+  return reduction;
+}
+
+std::optional<Reduction> centred(Graph& graph, const Use& use) {
+  if (is_pointwise(use, "sub")) return minus_mean(graph, graph.child(use, 0), graph.child(use, 1));
+  if (!is_pointwise(use, "add")) return std::nullopt;
+  for (std::size_t i = 0; i < 2; ++i) {  // x + (-mean), as gradients write it
+    const Use negated = graph.child(use, i);
+    if (!is_pointwise(negated, "neg")) continue;
+    return minus_mean(graph, graph.child(use, 1 - i), graph.child(negated, 0));
+  }
+  return std::nullopt;
+}
+
+bool is_pointwise(const Use& use, std::string_view name) {
+  return use.node->is(Kind::kPointwise, name);
+}
+
+bool is_sum(const Use& use) { return use.node->is(Kind::kReduce, "reduce_sum"); }
+
+Use squared(Graph& graph, const Use& use) {
+  if (is_pointwise(use, "integer_pow") && integer_exponent(*use.node) == 2) {
+    return graph.child(use, 0);
+  }
+  return {};
+}
+
+Use without_float_converts(Graph& graph, Use use) {
+  while (is_pointwise(use, "convert_element_type") && is_float(use.node->dtype)) {
+    Use operand = graph.child(use, 0);
+    if (!is_float(operand.node->dtype)) break;
+    use = std::move(operand);
+  }
+  return use;
+}
+
+Use convert(Graph& graph, Use use, DType dtype) {
+  if (use.node->dtype == dtype) return use;
+  return graph.pointwise("convert_element_type", {std::move(use)}, dtype);
+}
+
+bool flag(const axis::Node& node, std::string_view name) {
+  const front::Attr* attr = node.attr(name);
+  const bool* value = attr ? attr->get_if<bool>() : nullptr;
+  return value && *value;
+}
+
+double number(const axis::Node& node, std::string_view name) {
+  const front::Attr* attr = node.attr(name);
+  const double* value = attr ? attr->get_if<double>() : nullptr;
+  return value ? *value : 0;
+}
+
+bool near(double a, double b, DType dtype) {
+  const double tolerance = std::ldexp(1.0, 1 - mantissa_bits(dtype));
+  return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+}
+
+bool is_subset(const Labels& some, const Labels& all) {
+  return std::ranges::all_of(some, [&](Label label) { return axis::contains(all, label); });
+}
+
+bool same_set(const Labels& a, const Labels& b) { return is_subset(a, b) && is_subset(b, a); }
+
+Labels resolve_all(const Labels& labels, const axis::Binding& binding) {
+  Labels result;
+  for (Label label : labels) result.push_back(axis::resolve(label, binding));
+  return result;
+}
+
+}  // namespace jaxport::raise

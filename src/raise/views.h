@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Algebra as rules want to see it: products, sums, means. Views only look, to a bounded depth;
+// nothing is rewritten, so a rule that fails leaves the program as it was written.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "axis/graph.h"
+
+namespace jaxport::raise {
+
+struct Power {
+  axis::Use base;
+  double exponent;
+  friend bool operator==(const Power&, const Power&) = default;
+};
+// coefficient * product of powers
+struct Product {
+  double coefficient = 1;
+  std::vector<Power> powers;
+};
+// Looks through mul, div, neg, integer_pow, sqrt, rsqrt and pow by a literal.
+Product factors(axis::Graph& graph, const axis::Use& use);
+// A cheap test before factors(): some node that it would meet passes. Looks at no labels.
+bool has_factor(const axis::Node& node, bool (*test)(const axis::Node&));
+// The way back: coefficient * first * product of powers.
+axis::Use multiply(axis::Graph& graph, double coefficient, axis::Use first,
+                   const std::vector<Power>& rest);
+// The powers without those at i and j.
+std::vector<Power> all_but(const std::vector<Power>& powers, std::size_t i, std::size_t j);
+
+struct Term {
+  double coefficient;
+  axis::Use use;
+};
+// constant + sum of coefficient * use
+struct Sum {
+  double constant = 0;
+  std::vector<Term> terms;
+};
+// Looks through add, sub, neg, and mul and div by a literal.
+Sum terms(axis::Graph& graph, const axis::Use& use);
+
+// A reduction taken apart: its operand, whose labels `over` exist only below it.
+struct Reduction {
+  axis::Use of;
+  axis::Labels over;
+};
+Reduction reduced(axis::Graph& graph, const axis::Use& use);
+// mean_over(x) -> x, over. The count must be static.
+std::optional<Reduction> mean_of(axis::Graph& graph, const axis::Use& use);
+// x - mean_over(x) -> x, over; here `over` are labels of x in the context of `use`.
+std::optional<Reduction> centred(axis::Graph& graph, const axis::Use& use);
+
+// --- small facts
+bool is_pointwise(const axis::Use& use, std::string_view name);
+bool is_sum(const axis::Use& use);  // reduce_sum
+// The operand of x^2, or an empty Use.
+axis::Use squared(axis::Graph& graph, const axis::Use& use);
+// The value below conversions between floating point types.
+axis::Use without_float_converts(axis::Graph& graph, axis::Use use);
+axis::Use convert(axis::Graph& graph, axis::Use use, DType dtype);
+// Attributes of macros: false and 0 when absent.
+bool flag(const axis::Node& node, std::string_view name);
+double number(const axis::Node& node, std::string_view name);
+// Equal up to a few roundings of `dtype`: literals arrive rounded.
+bool near(double a, double b, DType dtype);
+
+bool is_subset(const axis::Labels& some, const axis::Labels& all);
+bool same_set(const axis::Labels& a, const axis::Labels& b);
+axis::Labels resolve_all(const axis::Labels& labels, const axis::Binding& binding);
+
+}  // namespace jaxport::raise

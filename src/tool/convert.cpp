@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// jaxport convert: a .jir file to an ONNX model.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "compile/compile.h"
+#include "front/text.h"
+#include "onnx/ir.h"
+#include "tool/command.h"
+#include "tool/source.h"
+#include "tool/table.h"
+#include "wire/wire.h"
+
+namespace jaxport::tool {
+namespace {
+
+struct Arguments {
+  std::string input, output;
+  compile::Options compile;
+  wire::WriteOptions write;
+  bool no_raise = false, no_source_locations = false;
+};
+
+class Stopwatch {
+ public:
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(now - std::exchange(start_, now)).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+int convert(Arguments arguments) {
+  arguments.compile.raise.enabled = !arguments.no_raise;
+  arguments.write.origins = !arguments.no_source_locations;
+  Stopwatch watch;
+  const front::Module module = read_program(arguments.input);
+  const double parse = watch.lap();
+  const onnx::Model model = compile::compile(module, arguments.compile);
+  const double compile = watch.lap();
+  const std::uint64_t bytes = wire::save(model, arguments.output, arguments.write);
+  const double write = watch.lap();
+  fmt::print("{}  {} nodes  {} bytes  parse {:.3f} s  compile {:.3f} s  write {:.3f} s\n",
+             arguments.output, with_separators(onnx::stats(model).nodes), with_separators(bytes),
+             parse, compile, write);
+  return kSame;
+}
+
+}  // namespace
+
+Run add_convert(CLI::App& command) {
+  auto a = std::make_shared<Arguments>();
+  command.add_option("program", a->input, "a .jir file")->required();
+  command.add_option("-o,--output", a->output, "the ONNX file to write")->required();
+  command.add_option("--opset", a->compile.opset, "version of the operator set")
+      ->capture_default_str();
+  command.add_option("--name", a->compile.model_name, "name of the graph")->capture_default_str();
+  command.add_flag("--no-raise", a->no_raise, "keep softmax, layer norm, … as arithmetic");
+  command.add_option("--without", a->compile.raise.without, "raise rules to leave out")
+      ->delimiter(',');
+  command
+      .add_option("--external-threshold", a->write.external_threshold,
+                  "tensors of at least so many bytes may go to a file of their own")
+      ->capture_default_str();
+  command
+      .add_option("--inline-limit", a->write.inline_limit,
+                  "they do when the model would have more bytes than this")
+      ->capture_default_str();
+  command.add_flag("--no-source-locations", a->no_source_locations,
+                   "leave the lines of the Python source out of the model");
+  return [a] { return convert(*a); };
+}
+
+}  // namespace jaxport::tool

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// jaxport stats, check, text and diff: what a model is.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "onnx/ir.h"
+#include "tool/check.h"
+#include "tool/command.h"
+#include "tool/diff.h"
+#include "tool/table.h"
+#include "wire/wire.h"
+
+namespace jaxport::tool {
+namespace {
+
+// Adds a positional argument and returns where its value will be.
+std::shared_ptr<std::string> add_model(CLI::App& command, const char* name, const char* help) {
+  auto path = std::make_shared<std::string>();
+  command.add_option(name, *path, help)->required();
+  return path;
+}
+
+std::string producer(const onnx::Model& model) {
+  if (model.producer_version.empty()) return model.producer_name;
+  return model.producer_name + " " + model.producer_version;
+}
+
+void print_stats_table(const onnx::Model& model, const onnx::Stats& stats) {
+  std::vector<std::vector<std::string>> facts{
+      {"producer", producer(model)},
+      {"ir version", std::to_string(model.ir_version)},
+      {"opset", std::to_string(model.opset())},
+      {"nodes", with_separators(stats.nodes)},
+      {"parameters", with_separators(stats.parameters)},
+      {"tensor bytes", with_separators(stats.initializer_bytes)}};
+  fmt::print("{}", aligned(facts));
+  if (stats.ops.empty()) return;
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [op, count] : stats.ops) rows.push_back({"", op, with_separators(count)});
+  fmt::print("\n{}", aligned(rows, {Align::kLeft, Align::kLeft, Align::kRight}));
+}
+
+void print_stats_json(const onnx::Model& model, const onnx::Stats& stats) {
+  nlohmann::ordered_json ops = nlohmann::ordered_json::object();
+  for (const auto& [op, count] : stats.ops) ops[op] = count;
+  const nlohmann::ordered_json json{{"producer", producer(model)},
+                                    {"ir_version", model.ir_version},
+                                    {"opset", model.opset()},
+                                    {"nodes", stats.nodes},
+                                    {"parameters", stats.parameters},
+                                    {"tensor_bytes", stats.initializer_bytes},
+                                    {"ops", ops}};
+  // Names in a file may be any bytes; those that are not UTF-8 are replaced.
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+  fmt::print("{}\n", json.dump(2, ' ', false, kReplace));
+}
+
+int check_file(const std::string& path) {
+  const Findings findings = check(wire::load(path, {.check_names = false}));
+  for (const std::string& problem : findings.problems) fmt::print("{}: {}\n", path, problem);
+  for (const std::string& note : findings.notes) fmt::print("{}: note: {}\n", path, note);
+  fmt::print("{}: {} problem{}\n", path, findings.problems.size(),
+             findings.problems.size() == 1 ? "" : "s");
+  return findings.problems.empty() ? kSame : kDifferent;
+}
+
+int diff_files(const std::string& lhs, const std::string& rhs) {
+  const std::vector<Difference> found = differences(wire::load(lhs), wire::load(rhs));
+  if (found.empty()) {
+    fmt::print("the models are the same\n");
+    return kSame;
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const Difference& difference : found) {
+    const auto side = [](const std::string& text) { return text.empty() ? "-" : text; };
+    rows.push_back({difference.what, "<", side(difference.lhs)});
+    rows.push_back({"", ">", side(difference.rhs)});
+  }
+  fmt::print("< {}\n> {}\n{}", lhs, rhs, aligned(rows));
+  return kDifferent;
+}
+
+}  // namespace
+
+Run add_stats(CLI::App& command) {
+  auto path = add_model(command, "model", "an ONNX file");
+  auto as_json = std::make_shared<bool>(false);
+  command.add_flag("--json", *as_json, "print JSON");
+  return [path, as_json] {
+    const onnx::Model model = wire::load(*path);
+    (*as_json ? print_stats_json : print_stats_table)(model, onnx::stats(model));
+    return kSame;
+  };
+}
+
+Run add_check(CLI::App& command) {
+  auto path = add_model(command, "model", "an ONNX file");
+  return [path] { return check_file(*path); };
+}
+
+Run add_text(CLI::App& command) {
+  auto path = add_model(command, "model", "an ONNX file");
+  return [path] {
+    fmt::print("{}", onnx::print(wire::load(*path)));
+    return kSame;
+  };
+}
+
+Run add_diff(CLI::App& command) {
+  auto lhs = add_model(command, "lhs", "an ONNX file");
+  auto rhs = add_model(command, "rhs", "another ONNX file");
+  return [lhs, rhs] { return diff_files(*lhs, *rhs); };
+}
+
+}  // namespace jaxport::tool

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// jaxport-opt: one stage of the compiler at a time, for text tests.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "tool/command.h"
+#include "tool/source.h"
+#include "tool/stage.h"
+
+namespace jaxport::tool {
+namespace {
+
+int main_program(int argc, char** argv) {
+  CLI::App app("Runs one stage on every function of a .jir file and prints the result.",
+               "jaxport-opt");
+  std::string path;
+  StageOptions options;
+  const Stage* chosen = nullptr;
+  app.add_option("program", path, "a .jir file")->required();
+  CLI::Option_group* stages = app.add_option_group("stage", "The stage to run");
+  stages->require_option(1);
+  for (const Stage& stage : all_stages()) {
+    stages->add_flag_callback(
+        stage.flag, [&chosen, &stage] { chosen = &stage; }, stage.help);
+  }
+  bool no_raise = false;
+  app.add_flag("--no-raise", no_raise, "leave raising out");
+  app.add_flag("--remarks", options.remarks, "say why rules that nearly fired did not");
+  app.add_option("--without", options.raise.without, "raise rules to leave out")->delimiter(',');
+  app.add_option("--opset", options.opset, "version of the operator set")->capture_default_str();
+  return run_program(app, argc, argv, [&] {
+    options.raise.enabled = !no_raise;
+    fmt::print("{}", chosen->run(read_program(path), options));
+    return kSame;
+  });
+}
+
+}  // namespace
+}  // namespace jaxport::tool
+
+int main(int argc, char** argv) { return jaxport::tool::main_program(argc, argv); }

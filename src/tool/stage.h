@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "front/ir.h"
+#include "raise/raise.h"
+
+namespace jaxport::tool {
+
+struct StageOptions {
+  int opset = 23;
+  raise::Options raise;
+  bool remarks = false;
+};
+
+// The compiler up to one stage, and the result as text: all functions of the module, each under a
+// line "func @name".
+struct Stage {
+  const char *flag, *help;
+  std::string (*run)(const front::Module&, const StageOptions&);
+};
+std::span<const Stage> all_stages();  // in the order of the pipeline
+
+}  // namespace jaxport::tool

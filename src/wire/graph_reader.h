@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "onnx/ir.h"
+#include "wire/decoder.h"
+#include "wire/names.h"
+#include "wire/tensor_reader.h"
+#include "wire/type_reader.h"
+#include "wire/wire.h"
+
+namespace jaxport::wire {
+
+// Visits the fields with one number, in order, whatever stands between them.
+template <class Visit>
+void for_each_field(Decoder message, field::Number number, std::string_view name, Visit visit) {
+  std::int64_t index = 0;
+  while (message.next()) {
+    if (message.field() == number) {
+      visit(message.message(name, index++));
+    } else {
+      message.skip();
+    }
+  }
+}
+
+// Reads GraphProtos into the values of one model.
+class GraphReader {
+ public:
+  GraphReader(onnx::Model& model, TensorReader tensors, const ReadOptions& options)
+      : model_(model), types_(*model.dims), tensors_(std::move(tensors)), options_(options) {}
+
+  onnx::Graph read(const Decoder& message) { return read_graph(message, nullptr, 0); }
+
+ private:
+  using NamedType = std::pair<std::string_view, std::optional<onnx::TensorType>>;
+
+  onnx::Graph read_graph(const Decoder& message, const Names* outer, int depth);
+  NamedType read_value_info(Decoder message);
+  onnx::ValueId read_input(const Decoder& message, Names& names);
+  onnx::ValueId read_output(const Decoder& message, Names& names);
+  void read_initializers(const Decoder& message, onnx::Graph& graph, Names& names);
+  onnx::Node read_node(Decoder message, Names& names, int depth);
+  onnx::Attribute read_attribute(Decoder message, const Names& names, int depth);
+
+  onnx::ValueId define(std::string_view name, Names& names, const Decoder& message) const;
+  onnx::ValueId use(std::string_view name, Names& names, const Decoder& message) const;
+
+  onnx::Model& model_;
+  TypeReader types_;
+  TensorReader tensors_;
+  const ReadOptions& options_;
+};
+
+}  // namespace jaxport::wire

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/model_encoder.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "jaxport/error.h"
+#include "wire/field.h"
+#include "wire/wire.h"
+
+namespace jaxport::wire {
+namespace {
+
+// Writes fields in the order of their numbers, as protobuf's own writer does.
+class ModelWriter {
+ public:
+  ModelWriter(const onnx::Model& model, bool with_origins, ExternalData* external)
+      : model_(model), with_origins_(with_origins), external_(external) {}
+
+  Encoder write() {
+    namespace f = field::model;
+    out_.add_int(f::ir_version, model_.ir_version);
+    const std::string& producer = model_.producer_name;
+    out_.add_text(f::producer_name, producer.empty() ? "jaxport" : producer);
+    add_nonempty(f::producer_version, model_.producer_version);
+    add_nonempty(f::domain, model_.domain);
+    if (model_.model_version != 0) out_.add_int(f::model_version, model_.model_version);
+    add_nonempty(f::doc_string, model_.doc);
+    out_.add_message(f::graph, [&] { add_graph(model_.graph); });
+    for (const onnx::OpsetImport& opset : model_.opsets) {
+      out_.add_message(f::opset_import, [&] {
+        out_.add_text(field::opset::domain, opset.domain);
+        out_.add_int(field::opset::version, opset.version);
+      });
+    }
+    for (const auto& [key, value] : model_.metadata) add_entry(f::metadata_props, key, value);
+    return std::move(out_);
+  }
+
+ private:
+  void add_nonempty(field::Number number, const std::string& text) {
+    if (!text.empty()) out_.add_text(number, text);
+  }
+
+  void add_entry(field::Number number, std::string_view key, std::string_view value) {
+    out_.add_message(number, [&] {
+      out_.add_text(field::entry::key, key);
+      out_.add_text(field::entry::value, value);
+    });
+  }
+
+  const std::string& name_of_value(onnx::ValueId id) const {
+    static const std::string kNone;
+    if (id == onnx::kAbsent) return kNone;
+    const std::string& name = model_.values[id].name;
+    if (name.empty()) throw Error("BUG", fmt::format("value {} has no name when written", id));
+    return name;
+  }
+
+  void add_graph(const onnx::Graph& graph) {
+    namespace f = field::graph;
+    for (const onnx::Node& node : graph.nodes) {
+      out_.add_message(f::node, [&] { add_node(node); });
+    }
+    out_.add_text(f::name, graph.name);
+    for (const onnx::Initializer& initializer : graph.initializers) {
+      out_.add_message(f::initializer, [&] { add_initializer(initializer); });
+    }
+    for (onnx::ValueId id : graph.inputs) add_value_info(f::input, id);
+    for (onnx::ValueId id : graph.outputs) add_value_info(f::output, id);
+    const std::unordered_set<onnx::ValueId> outputs(graph.outputs.begin(), graph.outputs.end());
+    for (const onnx::Node& node : graph.nodes) {
+      for (onnx::ValueId id : node.out) {
+        const bool known = id != onnx::kAbsent && model_.values[id].type.has_value();
+        if (known && !outputs.contains(id)) add_value_info(f::value_info, id);
+      }
+    }
+  }
+
+  void add_node(const onnx::Node& node) {
+    namespace f = field::node;
+    for (onnx::ValueId id : node.in) out_.add_text(f::input, name_of_value(id));
+    for (onnx::ValueId id : node.out) out_.add_text(f::output, name_of_value(id));
+    add_nonempty(f::name, node.name);
+    out_.add_text(f::op_type, node.op);
+    for (const onnx::Attribute& attribute : node.attrs) {
+      out_.add_message(f::attribute, [&] { add_attribute(attribute); });
+    }
+    add_nonempty(f::domain, node.domain);
+    for (const auto& [key, value] : node.metadata) add_entry(f::metadata_props, key, value);
+    if (with_origins_ && node.origin != 0) add_origin(model_.origins[node.origin]);
+  }
+
+  void add_origin(const onnx::Origin& origin) {
+    constexpr field::Number kProps = field::node::metadata_props;
+    if (!origin.source.empty()) add_entry(kProps, "jaxport.source", origin.source);
+    if (!origin.scope.empty()) add_entry(kProps, "jaxport.scope", origin.scope);
+  }
+
+  void add_attribute(const onnx::Attribute& attribute) {
+    out_.add_text(field::attribute::name, attribute.name);
+    const auto type = std::visit([&](const auto& v) { return add_value(v); }, attribute.value);
+    out_.add_int(field::attribute::type, static_cast<std::int64_t>(type));
+  }
+
+  using Type = field::AttributeType;
+  Type add_value(std::int64_t value) {
+    out_.add_int(field::attribute::i, value);
+    return Type::kInt;
+  }
+  Type add_value(float value) {
+    out_.add_float(field::attribute::f, value);
+    return Type::kFloat;
+  }
+  Type add_value(const std::string& value) {
+    out_.add_text(field::attribute::s, value);
+    return Type::kString;
+  }
+  Type add_value(const Tensor& value) {
+    out_.add_message(field::attribute::t, [&] {
+      add_tensor_head(value.shape, value.dtype);
+      out_.add_tensor_bytes(field::tensor::raw_data, whole(value));
+    });
+    return Type::kTensor;
+  }
+  Type add_value(const std::vector<std::int64_t>& values) {
+    for (std::int64_t value : values) out_.add_int(field::attribute::ints, value);
+    return Type::kInts;
+  }
+  Type add_value(const std::vector<float>& values) {
+    for (float value : values) out_.add_float(field::attribute::floats, value);
+    return Type::kFloats;
+  }
+  Type add_value(const std::vector<std::string>& values) {
+    for (const std::string& value : values) out_.add_text(field::attribute::strings, value);
+    return Type::kStrings;
+  }
+  Type add_value(const std::shared_ptr<onnx::Graph>& value) {
+    out_.add_message(field::attribute::g, [&] { add_graph(*value); });
+    return Type::kGraph;
+  }
+
+  void add_tensor_head(const Shape& shape, DType dtype) {
+    for (std::int64_t size : shape) out_.add_int(field::tensor::dims, size);
+    out_.add_int(field::tensor::data_type, onnx_type(dtype));
+  }
+
+  void add_initializer(const onnx::Initializer& initializer) {
+    namespace f = field::tensor;
+    const std::string& name = name_of_value(initializer.value);
+    if (element_count(initializer.shape) != initializer.view.size()) {
+      throw Error("BUG", fmt::format("initializer '{}' has another size than its data", name));
+    }
+    add_tensor_head(initializer.shape, initializer.view.base.dtype);
+    out_.add_text(f::name, name);
+    if (external_ == nullptr || !external_->takes(initializer)) {
+      out_.add_tensor_bytes(f::raw_data, initializer.view);
+      return;
+    }
+    const ExternalData::Place place = external_->add(initializer);
+    add_entry(f::external_data, "location", external_->location());
+    add_entry(f::external_data, "offset", std::to_string(place.offset));
+    add_entry(f::external_data, "length", std::to_string(place.bytes));
+    out_.add_int(f::data_location, field::kExternal);
+  }
+
+  void add_value_info(field::Number number, onnx::ValueId id) {
+    namespace f = field::value_info;
+    out_.add_message(number, [&] {
+      out_.add_text(f::name, name_of_value(id));
+      const std::optional<onnx::TensorType>& type = model_.values[id].type;
+      if (!type) return;
+      out_.add_message(f::type, [&] {
+        out_.add_message(field::type::tensor_type, [&] { add_tensor_type(*type); });
+      });
+    });
+  }
+
+  void add_tensor_type(const onnx::TensorType& type) {
+    namespace f = field::tensor_type;
+    out_.add_int(f::elem_type, onnx_type(type.dtype));
+    if (!type.shape) return;
+    out_.add_message(f::shape, [&] {
+      for (const Dim& dim : *type.shape) {
+        out_.add_message(field::shape::dim, [&] { add_dim(dim); });
+      }
+    });
+  }
+
+  void add_dim(const Dim& dim) {
+    if (dim.is_static()) {
+      out_.add_int(field::dimension::dim_value, dim.value());
+    } else if (std::string text = dim.str(); !text.starts_with(kUnknownDim)) {
+      out_.add_text(field::dimension::dim_param, text);
+    }
+  }
+
+  static int onnx_type(DType dtype) {
+    const int number = onnx_number(dtype);
+    if (number == 0) throw Error("BUG", fmt::format("{} is no type of ONNX", name_of(dtype)));
+    return number;
+  }
+
+  const onnx::Model& model_;
+  bool with_origins_;
+  ExternalData* external_;
+  Encoder out_;
+};
+
+}  // namespace
+
+Encoder encode(const onnx::Model& model, bool with_origins, ExternalData* external) {
+  return ModelWriter(model, with_origins, external).write();
+}
+
+}  // namespace jaxport::wire

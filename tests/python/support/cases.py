@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of parity cases: each row is converted, checked, run and compared with JAX."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+import jax.export
+import jax.numpy as jnp
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import jaxport
+from jaxport import _jax, runtime
+from support.tolerances import assert_close
+
+OPSETS = (17, 23)
+# What symbols of a shape are in turn: the unit size, and sizes that are no power of each other.
+SYMBOL_SIZES = (1, 2, 7)
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """One input: a dtype, a shape with names, and the range its numbers come from."""
+
+    dtype: str
+    shape: tuple[int | str, ...]
+    lo: float
+    hi: float
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def numpy_dtype(self) -> np.dtype:
+        return np.dtype(bool if self.dtype == "bool" else getattr(jnp, self.dtype))
+
+    def sample(self, random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        dtype = self.numpy_dtype
+        if self.dtype == "bool":
+            return random.integers(0, 2, shape).astype(bool)
+        if jnp.issubdtype(dtype, jnp.integer):
+            return random.integers(int(self.lo), int(self.hi), shape, endpoint=True).astype(dtype)
+        return random.uniform(self.lo, self.hi, shape).astype(dtype)
+
+
+def _maker(dtype: str, lo: float, hi: float) -> Callable[..., Spec]:
+    def make(*shape: int | str, lo: float = lo, hi: float = hi) -> Spec:
+        return Spec(dtype, shape, lo, hi)
+
+    return make
+
+
+f32 = _maker("float32", -3.0, 3.0)
+f64 = _maker("float64", -3.0, 3.0)
+f16 = _maker("float16", -3.0, 3.0)
+bf16 = _maker("bfloat16", -3.0, 3.0)
+i8 = _maker("int8", -9, 9)
+i32 = _maker("int32", -9, 9)
+i64 = _maker("int64", -9, 9)
+u8 = _maker("uint8", 0, 9)
+u32 = _maker("uint32", 0, 9)
+boolean = _maker("bool", 0, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    fn: Callable[..., Any]
+    inputs: Sequence[Spec]
+    tolerance: str
+    opsets: Sequence[int]
+
+    @property
+    def id(self) -> str:
+        return f"{self.name} {','.join(map(str, self.inputs))}"
+
+    @property
+    def needs_double_precision(self) -> bool:
+        return any(spec.dtype in ("float64", "int64") for spec in self.inputs)
+
+
+def case(
+    name: str,
+    fn: Callable[..., Any],
+    inputs: Sequence[Spec],
+    also: Sequence[Sequence[Spec]] = (),
+    *,
+    tolerance: str = "rounding",
+    opsets: Sequence[int] = OPSETS,
+) -> list[Case]:
+    """A row: `fn` at `inputs` in every opset, and at other inputs in the newest of these opsets."""
+    first = Case(name, fn, inputs, tolerance, opsets)
+    return [first, *(Case(name, fn, other, tolerance, [max(opsets)]) for other in also)]
+
+
+def parity(rows: Iterable[list[Case]]) -> pytest.MarkDecorator:
+    """Parametrises a test with the cases of a table."""
+    cases = list(itertools.chain.from_iterable(rows))
+    ids = [case.id for case in cases]
+    assert len(set(ids)) == len(ids), "two rows of a table have the same name and inputs"
+    return pytest.mark.parametrize("case", cases, ids=ids)
+
+
+def check(case: Case, capfd: pytest.CaptureFixture[str]) -> None:
+    """Converts a case for each opset; the model is valid and gives JAX's numbers at every size."""
+    double = case.needs_double_precision
+    with _jax.double_precision(double):
+        examples = list(_examples(case))
+        expected = [_run_jax(case.fn, arrays) for arrays in examples]
+    for opset in case.opsets:
+        model = jaxport.to_onnx(
+            case.fn, structs(case.inputs), opset=opset, enable_double_precision=double
+        )
+        session = load(model, opset)
+        for arrays, results in zip(examples, expected, strict=True):
+            outputs = runtime.run(session, arrays)
+            for (name, have), want in zip(outputs.items(), results, strict=True):
+                assert_close(name, want, have, case.tolerance)
+    assert_quiet(capfd)
+
+
+def load(model: onnx.ModelProto, opset: int) -> onnxruntime.InferenceSession:
+    """Checks a model against the ONNX specification and loads it."""
+    onnx.checker.check_model(model, full_check=True)
+    assert {entry.domain: entry.version for entry in model.opset_import}[""] == opset
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+
+
+def assert_quiet(capfd: pytest.CaptureFixture[str]) -> None:
+    """ONNX Runtime writes its warnings to stderr; a good model causes none."""
+    complaints = [line for line in capfd.readouterr().err.splitlines() if "onnxruntime" in line]
+    assert not complaints, complaints
+
+
+def structs(specs: Sequence[Spec]) -> list[jax.ShapeDtypeStruct]:
+    """The specs as to_onnx takes them, equal names being the same symbol."""
+    scope = jax.export.SymbolicScope()
+    return [jax.ShapeDtypeStruct(_dims(spec.shape, scope), spec.numpy_dtype) for spec in specs]
+
+
+def _dims(shape: Sequence[int | str], scope: jax.export.SymbolicScope) -> tuple[Any, ...]:
+    return tuple(
+        jax.export.symbolic_shape(size, scope=scope)[0] if isinstance(size, str) else size
+        for size in shape
+    )
+
+
+def _examples(case: Case) -> Iterable[list[np.ndarray]]:
+    """Inputs at each round of symbol sizes; one round when no size is symbolic."""
+    scope = jax.export.SymbolicScope()
+    shapes = [_dims(spec.shape, scope) for spec in case.inputs]
+    symbolic = any(_jax.is_symbolic(size) for shape in shapes for size in shape)
+    for turn in range(len(SYMBOL_SIZES) if symbolic else 1):
+        random = np.random.default_rng(turn)
+        known: dict[str, int] = {}
+
+        def size_of(name: str, turn: int = turn, known: dict[str, int] = known) -> int:
+            return known.setdefault(name, SYMBOL_SIZES[(turn + len(known)) % len(SYMBOL_SIZES)])
+
+        yield [
+            spec.sample(random, tuple(_jax.dim_value(size, size_of) for size in shape))
+            for spec, shape in zip(case.inputs, shapes, strict=True)
+        ]
+
+
+def _run_jax(fn: Callable[..., Any], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    result = jax.jit(fn)(*map(jnp.asarray, arrays))
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(result)]

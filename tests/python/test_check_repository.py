@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every rule of tools/check_repository.py finds what it is about, and nothing in a clean tree."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "check_repository.py"
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+CLEAN = {
+    "CMakeLists.txt": "jaxport_library(low FILES a.cpp)\n"
+    "jaxport_library(high FILES b.cpp USES low)\n",
+    "docs/errors.md": "# Errors\n\n## E998\n",
+    "src/low/a.cpp": SPDX + 'throw Error("E998", "no");\n',
+    "src/high/b.cpp": SPDX + '#include "low/a.h"\n',
+    "tests/golden/error/a.jir": "// CHECK: E998\n",
+}
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Callable[..., list[str]]:
+    """Writes a clean tree with some files replaced, and gives the findings."""
+    spec = importlib.util.spec_from_file_location("check_repository", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module: ModuleType = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.ROOT = tmp_path
+
+    def findings(replaced: dict[str, str]) -> list[str]:
+        for name, text in {**CLEAN, **replaced}.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        return [f"{path}: {message}" for rule in module.RULES for path, _, message in rule()]
+
+    return findings
+
+
+def test_a_clean_tree_has_no_findings(check: Callable[..., list[str]]) -> None:
+    assert check({}) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("docs/errors.md", "# Errors\n", "E998 has no heading"),
+        ("docs/errors.md", "## E998\n## E999\n", "nothing throws E999"),
+        ("tests/golden/error/a.jir", "", "no test mentions E998"),
+        ("src/low/c.cpp", SPDX + '#include "high/b.h"\n', "does not name high in its USES"),
+        ("src/low/c.cpp", SPDX + "#include <iostream>\n", "only src/tool/ prints"),
+        ("src/low/c.cpp", SPDX + "#include <protozero/types.hpp>\n", "includes protozero"),
+        (
+            "src/low/c.cpp",
+            SPDX + "std::unordered_set<int> ids;\nfor (int id : ids) use(id);\n",
+            "loops over unordered 'ids'",
+        ),
+        ("src/low/c.cpp", SPDX + "\n" * 600, "more than 600"),
+        ("src/low/c.cpp", "int x;\n", "SPDX"),
+        ("docs/page.md", "see /" + "home/somebody/file\n", "path of one machine"),
+        ("src/low/c.cpp", SPDX + "// TO" + "DO: later\n", "without an issue"),
+    ],
+)
+def test_a_breach_is_found(
+    check: Callable[..., list[str]], name: str, text: str, expected: str
+) -> None:
+    (finding,) = check({name: text})
+    assert expected in finding
+
+
+def test_a_rule_without_documentation_is_found(check: Callable[..., list[str]]) -> None:
+    rule = {"src/raise/a.cpp": SPDX + '    .name = "softmax",\n'}
+    assert check({**rule, "docs/raising.md": "`softmax`\n"}) == []
+    assert len(check({**rule, "docs/raising.md": "nothing\n"})) == 1

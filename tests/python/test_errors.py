@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bad input gets one clear error and leaves no file behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jaxport
+
+
+def error_of(fn, inputs, **options):
+    with pytest.raises(jaxport.ConversionError) as caught:
+        jaxport.to_onnx(fn, inputs, **options)
+    error = caught.value
+    assert str(error).startswith(f"error[JXP-{error.code}]: {error.message}")
+    assert error.message[:1].islower() or error.message.startswith("JAX")
+    assert not error.message.endswith(".")
+    return error
+
+
+def test_unknown_primitives_are_listed_at_once():
+    def fn(x):
+        values, _ = lax.approx_max_k(x, 2)
+        return values, jnp.linalg.qr(x.reshape(4, 2))
+
+    error = error_of(fn, [(8,)])
+    assert error.code == "E012"
+    assert "approx_top_k" in str(error)
+    assert "qr" in str(error)
+    line = fn.__code__.co_firstlineno + 1
+    assert f"test_errors.py:{line} in " in error.source
+    assert "lax.approx_max_k(x, 2)" in str(error)
+    assert "f32[8]" in error.equation
+
+
+def test_a_function_that_does_not_trace():
+    def fn(x, flag):
+        return x + 1 if flag > 0 else x
+
+    error = error_of(fn, [("B", 3), ()])
+    assert error.code == "E074"
+    assert "TracerBoolConversionError" in error.message
+    assert "called with: x: float32[B,3], flag: float32[]" in str(error)
+    assert f"test_errors.py:{fn.__code__.co_firstlineno + 1}" in error.source
+    assert "if flag > 0" in str(error)
+    assert isinstance(error.__cause__, jax.errors.TracerBoolConversionError)
+
+
+def test_a_shape_name_used_inconsistently():
+    error = error_of(lambda x, y: x + y, [("B", 3), ("T", 3)])
+    assert error.code == "E074"
+    assert "x: float32[B,3], y: float32[T,3]" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ([(3,)], "inputs has 1 entries, which do not fit add(x, y): missing"),
+        ([(3,), (3,), (3,)], "inputs has 3 entries, which do not fit add(x, y): too many"),
+        ((3, 4), "entry 0 of inputs holds 3, which describes no array"),
+        ([(3,), {"a": "B"}], "entry 1 of inputs holds 'B', which describes no array"),
+        ("B", "inputs is a str, not a list"),
+        (None, "inputs is a NoneType, not a list"),
+    ],
+)
+def test_wrong_inputs(inputs, message):
+    def add(x, y):
+        return x + y
+
+    error = error_of(add, inputs)
+    assert error.code == "E070"
+    assert error.message.startswith(message)
+
+
+@pytest.mark.parametrize("size", ["2*", "B C", "", "B,C", "...", "1.5", -3])
+def test_wrong_sizes(size):
+    error = error_of(jnp.tanh, [(3, size)])
+    assert error.code == "E071"
+    assert error.message.startswith(f"size {size!r} in entry 0 of inputs cannot be used: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"input_names": ["a", "b"]}, "input_names has 2 names, 1 are needed"),
+        ({"output_names": []}, "output_names has 0 names, 1 are needed"),
+        ({"input_names": [""]}, "input_names holds an empty name"),
+        ({"output_names": ["x"]}, "output_names holds 'x', the name of an input"),
+    ],
+)
+def test_wrong_names(options, message):
+    error = error_of(lambda x: -x, [(3,)], **options)
+    assert error.code == "E072"
+    assert error.message == message
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("input_params", {"deterministic": True}),
+        ("record_primitive_calls_file", "calls.log"),
+        ("inputs_as_nchw", [0]),
+        ("outputs_as_nchw", [0]),
+        ("export_mode", "web"),
+        ("normalization_mode", "prefer_native"),
+    ],
+)
+def test_arguments_that_do_not_work_yet(argument, value):
+    error = error_of(jnp.tanh, [(3,)], **{argument: value})
+    assert error.code == "E073"
+    assert error.message == f"to_onnx does not support the argument {argument} yet"
+
+
+@pytest.mark.parametrize("opset", [0, 16, 27])
+def test_opset_out_of_range(opset):
+    error = error_of(jnp.tanh, [(3,)], opset=opset)
+    assert error.code == "E011"
+    assert "17 to 26" in error.help
+
+
+@pytest.mark.parametrize(
+    "options", [{"return_mode": "text"}, {"return_mode": "file"}], ids=["unknown", "no path"]
+)
+def test_wrong_return_mode(options):
+    assert error_of(jnp.tanh, [(3,)], **options).code == "E075"
+
+
+def test_a_folder_that_does_not_exist(tmp_path):
+    path = tmp_path / "missing" / "m.onnx"
+    error = error_of(jnp.tanh, [(3,)], return_mode="file", output_path=path)
+    assert error.code == "E051"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_conversion_that_fails_writes_nothing(tmp_path):
+    error_of(
+        lambda x: lax.approx_max_k(x, 2),
+        [(8,)],
+        return_mode="file",
+        output_path=tmp_path / "m.onnx",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk(tmp_path):
+    code = textwrap.dedent(
+        f"""
+        import resource, signal, numpy as np, jaxport
+        weights = np.ones(1 << 20, np.float32)
+        model = jaxport.to_onnx(lambda x: x + weights, [(1 << 20,)], return_mode="ir")
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+        try:
+            model.save({str(tmp_path / "m.onnx")!r})
+        except jaxport.ConversionError as error:
+            print(error.code)
+        """
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert result.stdout.strip() == "E051"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_something_that_cannot_be_called():
+    assert error_of(3, [(3,)]).code == "E070"

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elementwise primitives: arithmetic, functions, comparisons, bits, conversions."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from support.cases import bf16, boolean, case, check, f16, f32, f64, i8, i32, i64, parity, u8, u32
+
+EVERYWHERE = [[f32("B", 3)], [f64(3)], [f32()]]
+POSITIVE = [[f32("B", 3, lo=0.1)], [f64(3, lo=0.1)], [f32(lo=0.1)]]
+UNIT = [[f32("B", 3, lo=-0.9, hi=0.9)], [f64(3, lo=-0.9, hi=0.9)]]
+
+ARITHMETIC = [
+    case("add", lax.add, [f32(2, 3), f32(2, 3)], also=[[f64(3), f64(3)], [i32(4), i32(4)]]),
+    case("add broadcast", jnp.add, [f32("B", 1, 3), f32(4, 1)]),
+    case("add twice the same", lambda x: x + x, [f32("B")]),
+    case("sub", lax.sub, [f32(3), f32(3)], also=[[i64(3), i64(3)], [f16(3), f16(3)]]),
+    case("sub from scalar", lambda x: 2.5 - x, [f32("B", 3)]),
+    case("mul", lax.mul, [f32(3), f32(3)], also=[[bf16(3), bf16(3)], [u8(3), u8(3)]]),
+    case("div", lax.div, [f32(3), f32(3)], also=[[f64(3), f64(3)]]),
+    case(
+        "div of integers truncates", lax.div, [i32(9), i32(9, lo=1)], also=[[u32(9), u32(9, lo=1)]]
+    ),
+    case("div by zero", lambda x: x / (x - x), [f32(3)]),
+    case("floor divide of integers", jnp.floor_divide, [i32(9), i32(9, lo=-4, hi=-1)]),
+    case(
+        "rem has the sign of the dividend",
+        lax.rem,
+        [f32(9), f32(9, lo=0.5)],
+        also=[[i32(9), i32(9, lo=1)]],
+    ),
+    case("mod has the sign of the divisor", jnp.mod, [i32(9), i32(9, lo=-5, hi=-1)]),
+    case("neg", lax.neg, [f32(3)], also=[[i32(3)], [f64("B")]]),
+    case("abs", lax.abs, [f32(3)], also=[[i32(3)], [i8(3)], [f64("B")]]),
+    case("sign", lax.sign, [f32(3)], also=[[i32(3)], [f64()]]),
+    case("max", lax.max, [f32(3), f32(3)], also=[[i32(3), i32(3)], [f64(3), f64(3)]]),
+    case("max keeps nan", lambda x: jnp.maximum(jnp.log(x), 1.0), [f32(9)], tolerance="function"),
+    case("min", lax.min, [f32(3), f32(3)], also=[[i32(3), i32(3)], [u8(3), u8(3)]]),
+    case(
+        "clamp scalar bounds",
+        lambda x: lax.clamp(-1.5, x, 2.5),
+        [f32(3)],
+        also=[[f32("B", 3)], [f64()]],
+    ),
+    case("clamp tensor bounds", lax.clamp, [f32(3), f32(3), f32(3)]),
+    case("clamp integers", lambda x: lax.clamp(jnp.int32(-2), x, jnp.int32(3)), [i32(9)]),
+    case("square", lax.square, [f32(3)], also=[[i32(3)]]),
+    case("integer_pow 3", lambda x: lax.integer_pow(x, 3), [f32(3)], tolerance="function"),
+    case("integer_pow -2", lambda x: lax.integer_pow(x, -2), [f32(3)], tolerance="function"),
+    case("integer_pow of integers", lambda x: lax.integer_pow(x, 3), [i32(3)]),
+    case(
+        "pow",
+        lax.pow,
+        [f32(5, lo=0.1), f32(5)],
+        also=[[f64(5, lo=0.1), f64(5)]],
+        tolerance="function",
+    ),
+    case(
+        "nextafter is not needed for gradients of abs",
+        jax.grad(lambda x: jnp.abs(x).sum()),
+        [f32(5)],
+    ),
+]
+
+FUNCTIONS = [
+    case("exp", lax.exp, [f32(3)], also=EVERYWHERE, tolerance="function"),
+    case("exp2", lax.exp2, [f32(3)], also=EVERYWHERE, tolerance="function"),
+    case("expm1", lax.expm1, [f32(3)], also=EVERYWHERE, tolerance="function"),
+    case("expm1 near zero", lax.expm1, [f32(9, lo=-1e-5, hi=1e-5)], tolerance="function"),
+    case("log", lax.log, [f32(3, lo=0.1)], also=POSITIVE, tolerance="function"),
+    case("log1p", lax.log1p, [f32(3, lo=-0.9)], also=POSITIVE, tolerance="function"),
+    case("log1p near zero", lax.log1p, [f32(9, lo=-1e-5, hi=1e-5)], tolerance="function"),
+    case("sqrt", lax.sqrt, [f32(3, lo=0.1)], also=POSITIVE),
+    case("rsqrt", lax.rsqrt, [f32(3, lo=0.1)], also=POSITIVE, tolerance="function"),
+    case("cbrt", lax.cbrt, [f32(9)], also=EVERYWHERE, tolerance="function"),
+    case("sin", lax.sin, [f32(3)], also=EVERYWHERE, tolerance="function"),
+    case("cos", lax.cos, [f32(3)], also=EVERYWHERE, tolerance="function"),
+    case("tan", lax.tan, [f32(3, lo=-1, hi=1)], also=UNIT, tolerance="function"),
+    case("sinh", lax.sinh, [f32(3)], also=EVERYWHERE, tolerance="function"),
+    case("cosh", lax.cosh, [f32(3)], also=EVERYWHERE, tolerance="function"),
+    case("tanh", lax.tanh, [f32(3)], also=EVERYWHERE, tolerance="function"),
+    case("asin", lax.asin, [f32(3, lo=-0.9, hi=0.9)], also=UNIT, tolerance="function"),
+    case("acos", lax.acos, [f32(3, lo=-0.9, hi=0.9)], also=UNIT, tolerance="function"),
+    case("atan", lax.atan, [f32(3)], also=EVERYWHERE, tolerance="function"),
+    case("asinh", lax.asinh, [f32(3)], also=EVERYWHERE, tolerance="function"),
+    case("acosh", lax.acosh, [f32(3, lo=1.1)], tolerance="function"),
+    case("atanh", lax.atanh, [f32(3, lo=-0.9, hi=0.9)], also=UNIT, tolerance="function"),
+    case("atan2 in all quadrants", lax.atan2, [f32(16), f32(16)], tolerance="function"),
+    case("erf", lax.erf, [f32(3)], also=EVERYWHERE, tolerance="function"),
+    case("erfc", lax.erfc, [f32(3, lo=-2, hi=1)], tolerance="sum"),
+    case("erf_inv", lax.erf_inv, [f32(9, lo=-0.9, hi=0.9)], tolerance="function"),
+    case("logistic", lax.logistic, [f32(3)], also=EVERYWHERE, tolerance="function"),
+    case("floor", lax.floor, [f32(9)], also=EVERYWHERE),
+    case("ceil", lax.ceil, [f32(9)], also=EVERYWHERE),
+    case("round to even", lambda x: lax.round(x / 2, lax.RoundingMethod.TO_NEAREST_EVEN), [f32(9)]),
+    case(
+        "round away from zero",
+        lambda x: lax.round(x / 2, lax.RoundingMethod.AWAY_FROM_ZERO),
+        [f32(9)],
+    ),
+    case("round halves to even", lambda x: jnp.round(x.astype(jnp.float32) / 2), [i32(9)]),
+    case("is_finite", lambda x: lax.is_finite(jnp.log(x)), [f32(9)], also=[[f64("B")]]),
+]
+
+ACTIVATIONS = [
+    case(name, fn, [f32(2, 8)], also=[[f32("B", 8)], [f64(8)]], tolerance="sum")
+    for name, fn in [
+        ("relu", jax.nn.relu),
+        ("relu6", jax.nn.relu6),
+        ("leaky_relu", lambda x: jax.nn.leaky_relu(x, 0.2)),
+        ("elu", lambda x: jax.nn.elu(x, 0.7)),
+        ("celu", lambda x: jax.nn.celu(x, 0.7)),
+        ("selu", jax.nn.selu),
+        ("gelu tanh", jax.nn.gelu),
+        ("gelu erf", lambda x: jax.nn.gelu(x, approximate=False)),
+        ("silu", jax.nn.silu),
+        ("sigmoid", jax.nn.sigmoid),
+        ("softplus", jax.nn.softplus),
+        ("soft_sign", jax.nn.soft_sign),
+        ("log_sigmoid", jax.nn.log_sigmoid),
+        ("hard_swish", jax.nn.hard_swish),
+        ("hard_sigmoid", jax.nn.hard_sigmoid),
+        ("hard_tanh", jax.nn.hard_tanh),
+        ("mish", jax.nn.mish),
+        ("glu", lambda x: jax.nn.glu(x, axis=-1)),
+    ]
+]
+
+COMPARISONS = [
+    *(
+        case(name, fn, [i32(9, hi=1), i32(9, hi=1)], also=[[f32(9), f32(9)], [f64("B"), f64("B")]])
+        for name, fn in [
+            ("eq", lax.eq),
+            ("ne", lax.ne),
+            ("lt", lax.lt),
+            ("le", lax.le),
+            ("gt", lax.gt),
+            ("ge", lax.ge),
+        ]
+    ),
+    case("eq of booleans", lax.eq, [boolean(4), boolean(4)]),
+    case("lt of booleans", lambda x, y: x < y, [boolean(4), boolean(4)]),
+    case(
+        "select_n",
+        lax.select_n,
+        [boolean(5), f32(5), f32(5)],
+        also=[[boolean("B"), i32("B"), i32("B")]],
+    ),
+    case("select_n with a scalar predicate", lax.select_n, [boolean(), f32(5), f32(5)]),
+    case("select_n of three", lax.select_n, [i32(5, lo=0, hi=2), f32(5), f32(5), f32(5)]),
+    case(
+        "where broadcasts", lambda c, x: jnp.where(c[:, None], x, -1.0), [boolean("B"), f32("B", 3)]
+    ),
+]
+
+BITS = [
+    *(
+        case(name, fn, [i32(9), i32(9)], also=[[boolean(4), boolean(4)], [u8(9), u8(9)]])
+        for name, fn in [
+            ("and", lax.bitwise_and),
+            ("or", lax.bitwise_or),
+            ("xor", lax.bitwise_xor),
+        ]
+    ),
+    case("not", lax.bitwise_not, [boolean(4)], also=[[i32(9)], [u8(9)]]),
+    case("shift_left", lax.shift_left, [u32(9), u32(9)]),
+    case("shift_right_logical", lax.shift_right_logical, [u32(9, hi=900), u32(9)]),
+    case("shift_right_arithmetic", lax.shift_right_arithmetic, [i32(9, lo=-900), i32(9, lo=0)]),
+]
+
+CONVERSIONS = [
+    case("f32 to i32 truncates", lambda x: x.astype(jnp.int32), [f32(9)]),
+    case("i32 to f32", lambda x: x.astype(jnp.float32), [i32(9)]),
+    case("f32 to bool", lambda x: (x - x[0]).astype(bool), [f32(9)]),
+    case("bool to f32", lambda x: x.astype(jnp.float32), [boolean(4)]),
+    case("bool to i32", lambda x: x.astype(jnp.int32), [boolean("B")]),
+    case("f32 to f16", lambda x: x.astype(jnp.float16), [f32(9)]),
+    case("f32 to bf16 and back", lambda x: x.astype(jnp.bfloat16).astype(jnp.float32), [f32(9)]),
+    case("i32 to u8 wraps", lambda x: x.astype(jnp.uint8), [i32(9)]),
+    case("f64 to f32", lambda x: x.astype(jnp.float32), [f64(9)]),
+    case("f32 to f64", lambda x, y: x.astype(jnp.float64) + y, [f32(9), f64(9)]),
+    case("bitcast f32 to i32", lambda x: lax.bitcast_convert_type(x, jnp.int32), [f32(9)]),
+    case("reduce_precision to bf16", lambda x: lax.reduce_precision(x, 8, 7), [f32(9)]),
+    case("stop_gradient", lax.stop_gradient, [f32(3)]),
+]
+
+
+@parity(ARITHMETIC + FUNCTIONS + ACTIVATIONS + COMPARISONS + BITS + CONVERSIONS)
+def test_math(case, capfd):
+    check(case, capfd)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small networks of each library, from a module to ONNX Runtime."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from support import models
+from support.cases import case, check, f32, parity
+
+KEY = jax.random.key(0)
+
+
+def network(name, fn, inputs, also=()):
+    return case(name, fn, inputs, also, tolerance="network")
+
+
+def attention_with_mask(q, k, v, mask):
+    return jax.nn.dot_product_attention(q, k, v, mask=mask > 0)
+
+
+CASES = [
+    network(
+        "nnx mlp", models.NnxMlp(nnx.Rngs(0)), [f32(2, 4)], also=[[f32("B", 4)], [f32("B", "T", 4)]]
+    ),
+    network(
+        "nnx cnn", models.NnxCnn(nnx.Rngs(0)), [f32(2, 16, 16, 3)], also=[[f32("B", 16, 16, 3)]]
+    ),
+    network(
+        "nnx block",
+        models.NnxBlock(16, 2, nnx.Rngs(0)),
+        [f32(2, 5, 16)],
+        also=[[f32("B", "T", 16)]],
+    ),
+    network(
+        "nnx vit", models.NnxViT(nnx.Rngs(0)), [f32(2, 16, 16, 3)], also=[[f32("B", 16, 16, 3)]]
+    ),
+    network("nnx rms norm", nnx.RMSNorm(16, rngs=nnx.Rngs(0)), [f32("B", 16)]),
+    network(
+        "nnx group norm", nnx.GroupNorm(16, num_groups=4, rngs=nnx.Rngs(0)), [f32("B", 6, 6, 16)]
+    ),
+    network("nnx embed", nnx.Embed(9, 4, rngs=nnx.Rngs(0)).attend, [f32("B", 4)]),
+    network(
+        "linen mlp",
+        models.linen(models.LinenMlp(), jnp.ones((1, 4))),
+        [f32(2, 4)],
+        also=[[f32("B", 4)]],
+    ),
+    network(
+        "linen cnn",
+        models.linen(models.LinenCnn(), jnp.ones((1, 8, 8, 3))),
+        [f32(2, 8, 8, 3)],
+        also=[[f32("B", 8, 8, 3)]],
+    ),
+    network("equinox linear", eqx.nn.Linear(4, 3, key=KEY), [f32(4)]),
+    network("equinox mlp", eqx.nn.MLP(4, 3, 8, 2, key=KEY), [f32(4)]),
+    network("equinox mlp under vmap", jax.vmap(eqx.nn.MLP(4, 3, 8, 2, key=KEY)), [f32("B", 4)]),
+    network(
+        "equinox conv", jax.vmap(eqx.nn.Conv2d(3, 4, 3, stride=2, key=KEY)), [f32("B", 3, 9, 9)]
+    ),
+    network("equinox block", models.EquinoxBlock(8, KEY), [f32(5, 8)]),
+    network("equinox block under vmap", jax.vmap(models.EquinoxBlock(8, KEY)), [f32("B", 5, 8)]),
+    network(
+        "attention with a mask",
+        attention_with_mask,
+        [f32("B", 3, 2, 8)] * 3 + [f32("B", 1, 3, 3, lo=0.1)],
+    ),
+    network("jitted", jax.jit(models.NnxMlp(nnx.Rngs(1)).__call__), [f32("B", 4)]),
+    network("remat", jax.checkpoint(models.NnxBlock(16, 2, nnx.Rngs(2))), [f32(2, 5, 16)]),
+    network(
+        "gradient of a network",
+        jax.grad(lambda x: jnp.square(models.NnxMlp(nnx.Rngs(0))(x)).sum()),
+        [f32(2, 4)],
+    ),
+]
+
+
+@parity(CASES)
+def test_models(case, capfd):
+    check(case, capfd)

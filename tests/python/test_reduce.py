@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions, cumulative operations and what is built from them."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from support.cases import boolean, case, check, f32, f64, i32, parity
+
+SHAPES = [[f32("B", 3, 4)], [f64(2, 3, 4)]]
+
+
+def reduction(name, fn, tolerance="sum"):
+    """A reduction over one axis, over two, over all and without a surviving rank."""
+    return [
+        case(
+            f"{name} axis 1", lambda x: fn(x, axis=1), [f32(2, 3, 4)], SHAPES, tolerance=tolerance
+        ),
+        case(
+            f"{name} axes 0, 2",
+            lambda x: fn(x, axis=(0, 2)),
+            [f32(2, 3, 4)],
+            SHAPES,
+            tolerance=tolerance,
+        ),
+        case(
+            f"{name} all", lambda x: fn(x, axis=None), [f32(2, 3, 4)], SHAPES, tolerance=tolerance
+        ),
+        case(
+            f"{name} keepdims",
+            lambda x: fn(x, axis=-1, keepdims=True),
+            [f32("B", 4)],
+            tolerance=tolerance,
+        ),
+    ]
+
+
+REDUCTIONS = [
+    *reduction("sum", jnp.sum),
+    *reduction("mean", jnp.mean),
+    *reduction("prod", jnp.prod),
+    *reduction("max", jnp.max, "exact"),
+    *reduction("min", jnp.min, "exact"),
+    *reduction("var", jnp.var),
+    *reduction("std", jnp.std),
+    *reduction("logsumexp", jax.nn.logsumexp),
+    case("sum of integers", lambda x: x.sum(0), [i32(4, 3)], also=[[i32("B", 3)]]),
+    case("max of integers", lambda x: x.max(1), [i32(4, 3)]),
+    case("sum of booleans", lambda x: x.sum(0), [boolean(4, 3)]),
+    case("any", lambda x: x.any(0), [boolean(2, 9)], also=[[boolean("B", 3)]]),
+    case("all", lambda x: x.all(1), [boolean(9, 2)]),
+    case("reduce_xor", lambda x: lax.reduce_xor_p.bind(x, axes=(0,)), [boolean(3, 9)]),
+    case("max with nan", lambda x: jnp.log(x).max(0), [f32(3, 4)], tolerance="function"),
+    case("argmax", lambda x: jnp.argmax(x, axis=1), [f32(3, 4)], also=[[f32("B", 4)], [i32(3, 9)]]),
+    case("argmax over all", jnp.argmax, [f32(3, 4)]),
+    case("argmin takes the first", lambda x: lax.argmin(x, 0, jnp.int32), [i32(9, 4, lo=0, hi=1)]),
+    case("norm", lambda x: jnp.linalg.norm(x, axis=-1), [f32("B", 4)], tolerance="sum"),
+]
+
+CUMULATIVE = [
+    case(
+        "cumsum",
+        lambda x: lax.cumsum(x, 1),
+        [f32(2, 5)],
+        also=[[f32("B", 5)], [i32(2, 5)]],
+        tolerance="sum",
+    ),
+    case("cumsum reverse", lambda x: lax.cumsum(x, 0, reverse=True), [f32(5, 2)], tolerance="sum"),
+    case("cumprod", lambda x: lax.cumprod(x, 1), [f32(2, 5)], tolerance="sum"),
+    case("cummax", lambda x: lax.cummax(x, 0), [f32(5, 2)], also=[[i32(5, 2)]]),
+    case("cummin reverse", lambda x: lax.cummin(x, 1, reverse=True), [f32(2, 5)]),
+    case("cumlogsumexp", lambda x: lax.cumlogsumexp(x, 1), [f32(2, 5)], tolerance="sum"),
+]
+
+
+def layer_norm(x, scale, bias, epsilon=1e-5):
+    mean = x.mean(-1, keepdims=True)
+    variance = jnp.square(x - mean).mean(-1, keepdims=True)
+    return (x - mean) * lax.rsqrt(variance + epsilon) * scale + bias
+
+
+def rms_norm(x, scale, epsilon=1e-6):
+    return x * lax.rsqrt(jnp.square(x).mean(-1, keepdims=True) + epsilon) * scale
+
+
+COMPOSED = [
+    case(
+        "softmax",
+        jax.nn.softmax,
+        [f32(2, 5)],
+        also=[[f32("B", 2, 5)], [f64(2, 5)]],
+        tolerance="sum",
+    ),
+    case("softmax axis 0", lambda x: jax.nn.softmax(x, axis=0), [f32(3, 5)], tolerance="sum"),
+    case(
+        "softmax over two axes",
+        lambda x: jax.nn.softmax(x, axis=(0, 2)),
+        [f32(3, 5, 2)],
+        tolerance="sum",
+    ),
+    case(
+        "softmax of large numbers", lambda x: jax.nn.softmax(100 * x), [f32(2, 5)], tolerance="sum"
+    ),
+    case(
+        "softmax with a mask",
+        lambda x, m: jax.nn.softmax(x, where=m, initial=-9.0),
+        [f32(2, 5), boolean(2, 5)],
+        tolerance="sum",
+    ),
+    case("log_softmax", jax.nn.log_softmax, [f32(2, 5)], also=[[f32("B", 5)]], tolerance="sum"),
+    case(
+        "layer_norm",
+        layer_norm,
+        [f32(2, 3, 8), f32(8), f32(8)],
+        also=[[f32("B", "T", 8), f32(8), f32(8)]],
+        tolerance="network",
+    ),
+    case(
+        "layer_norm of a transposed array",
+        lambda x, s, b: layer_norm(x.T, s, b),
+        [f32(8, 3), f32(8), f32(8)],
+        tolerance="network",
+    ),
+    case(
+        "rms_norm",
+        rms_norm,
+        [f32(2, 3, 8), f32(8)],
+        also=[[f32("B", "T", 8), f32(8)]],
+        tolerance="network",
+    ),
+    case(
+        "standardize", lambda x: jax.nn.standardize(x, axis=-1), [f32("B", 8)], tolerance="network"
+    ),
+    case(
+        "gradient of logsumexp", jax.grad(lambda x: jax.nn.logsumexp(x)), [f32(5)], tolerance="sum"
+    ),
+    case(
+        "vmap of softmax",
+        jax.vmap(jax.nn.softmax, in_axes=1, out_axes=1),
+        [f32(4, 3)],
+        tolerance="sum",
+    ),
+]
+
+
+@parity(REDUCTIONS + CUMULATIVE + COMPOSED)
+def test_reduce(case, capfd):
+    check(case, capfd)
