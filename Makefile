@@ -19,6 +19,9 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binar
 # JAX must not look for accelerators; CMake and pip use as many jobs as make was told.
 export JAX_PLATFORMS := cpu
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+# A clone in another folder finds what this one compiled.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
 
 .PHONY: help
 help: ## this list

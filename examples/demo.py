@@ -97,7 +97,7 @@ def export(example: Example, folder: Path) -> tuple[str, ...]:
     return (
         example.name,
         str(model.stats()["nodes"]),
-        f"{path.stat().st_size / 1e6:.2f} MB",
+        f"{path.stat().st_size / 1000:,.1f} kB",
         f"{largest_error(example, path):.1e}",
         f"{model.times['trace']:.3f}",
         f"{model.times['compile']:.3f}",

@@ -201,17 +201,15 @@ Tensor slice(const Evaluation& e, const DimBindings& bindings) {
 }
 
 // Joins operands along `along`: with that label first, they follow each other in memory.
-Tensor joined(const Evaluation& e, Label along,
-              const std::function<std::optional<Label>(std::size_t)>& piece) {
+Tensor joined(const Evaluation& e, Label along, const std::vector<std::optional<Label>>& pieces) {
   const Labels rest = without(e.out, {along});
   Labels order{along};
   order.insert(order.end(), rest.begin(), rest.end());
   MutableTensor all = allocate(e.node.dtype, {count(order, e.sizes)});
   std::size_t offset = 0;
   for (std::size_t i = 0; i < e.operands.size(); ++i) {
-    const auto label = piece(i);
     Labels piece_order = rest;
-    if (label) piece_order.insert(piece_order.begin(), *label);
+    if (pieces[i]) piece_order.insert(piece_order.begin(), *pieces[i]);
     const Tensor part = read(e.operands[i], piece_order, e.sizes, true);
     if (offset + part.nbytes() > all.tensor.nbytes()) throw Error("E041", "pieces do not fit");
     if (part.nbytes() > 0) std::memcpy(all.bytes + offset, part.data.get(), part.nbytes());
@@ -221,15 +219,10 @@ Tensor joined(const Evaluation& e, Label along,
   return transposed(all.tensor, order, e);
 }
 
-Tensor concat(const Evaluation& e) {
-  return joined(e, e.node.role("o")[0], [&](std::size_t i) -> std::optional<Label> {
-    const Labels& role = e.node.role(fmt::format("i{}", i));
-    return role.empty() ? std::nullopt : std::optional(role[0]);
-  });
-}
+Tensor concat(const Evaluation& e) { return joined(e, e.node.role("o")[0], piece_labels(e.node)); }
 
 Tensor stack(const Evaluation& e) {
-  return joined(e, e.node.role("p")[0], [](std::size_t) { return std::nullopt; });
+  return joined(e, e.node.role("p")[0], std::vector<std::optional<Label>>(e.operands.size()));
 }
 
 Tensor iota(const Evaluation& e) {

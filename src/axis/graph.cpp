@@ -297,9 +297,9 @@ Use Graph::remake(const Node& node, std::vector<Use> operands, const std::vector
       return slice(std::move(operands[0]), *role_at(node, "i", at), role_at(node, "o", at),
                    dim_attr(node, "start"), dim_attr(node, "limit"), int_attr(node, "stride"));
     case Kind::kConcat: {
-      std::vector<std::optional<Label>> pieces;
-      for (std::size_t j = 0; j < operands.size(); ++j) {
-        pieces.push_back(role_at(node, fmt::format("i{}", j), at));
+      auto pieces = piece_labels(node);
+      for (auto& label : pieces) {
+        if (label) label = at[static_cast<std::size_t>(*label)];
       }
       return concat(std::move(operands), pieces, *role_at(node, "o", at));
     }

@@ -92,6 +92,9 @@ struct Node {
   bool in_out(Label label) const;         // some axis of the result runs over `label`
 };
 
+// The label of each operand of a kConcat that is joined; nullopt where the operand has size 1.
+std::vector<std::optional<Label>> piece_labels(const Node& concat);
+
 // A node as somebody sees it: for each of its axes the labels of the current context.
 struct Use {
   const Node* node = nullptr;
@@ -234,7 +237,7 @@ class UseCounts {
   void inherit(const Node* heir, const Node* node);
 
  private:
-  std::unordered_map<const Node*, std::uint32_t> counts_;
+  std::vector<std::uint32_t> counts_;  // by id; nodes beyond have no uses
 };
 
 // Rebuilds the program bottom-up. `rewrite` gets each node over its already rewritten operands and

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "axis/pattern.h"
@@ -31,17 +32,35 @@ std::int64_t int_of(const Node& node, std::string_view name) {
 }
 Dim dim_of(const Node& node, std::string_view name) { return *node.attr(name)->get_if<Dim>(); }
 
-// A range of one label of a value.
+// A range of one label of a value; without a label the whole value.
 struct Range {
   Use base;
-  Label along;
+  std::optional<Label> along;
   Dim start, limit;
 };
 
-// Operand of a concat as a range of a larger value; the piece that is joined is `piece`.
+// pick k of p in an axis (p piece): elements k*size(piece) … of that axis.
+std::optional<Range> range_of_part(Graph& graph, const Use& use, Label piece) {
+  Range range{graph.child(use, 0), std::nullopt, 0, 0};
+  const Label picked = graph.role(use, "p")[0];
+  for (Labels& axis : range.base.labels) {
+    auto at = std::ranges::find(axis, picked);
+    if (at == axis.end() || at + 1 == axis.end() || *(at + 1) != piece) continue;
+    const Dim size = graph.size(piece);
+    range.along = graph.label(graph.size(picked) * size);
+    range.start = size * Dim(int_of(*use.node, "k"));
+    range.limit = range.start + size;
+    *axis.erase(at) = *range.along;
+    return range;
+  }
+  return std::nullopt;
+}
+
+// An operand of a concat as a range of a larger value; `piece` is the label that is joined.
 std::optional<Range> as_range(Graph& graph, const Use& use, std::optional<Label> piece) {
   const Node& node = *use.node;
-  if (node.kind == Kind::kPick && !piece) {
+  if (node.kind == Kind::kPick && piece) return range_of_part(graph, use, *piece);
+  if (node.kind == Kind::kPick) {
     const std::int64_t k = int_of(node, "k");
     return Range{graph.child(use, 0), graph.role(use, "p")[0], k, k + 1};
   }
@@ -53,9 +72,8 @@ std::optional<Range> as_range(Graph& graph, const Use& use, std::optional<Label>
 }
 
 bool continues(const Graph& graph, const Range& first, const Range& second) {
-  Binding binding;
-  return first.limit == second.start && graph.same(first.base, second.base, binding) &&
-         resolve(first.along, binding) == resolve(second.along, binding);
+  return first.limit == second.start && graph.size(*first.along) == graph.size(*second.along) &&
+         first.base == rename(second.base, *second.along, *first.along);
 }
 
 struct Piece {
@@ -69,7 +87,7 @@ Dim piece_size(const Graph& graph, const Piece& piece) {
 
 Piece range_piece(Graph& graph, const Range& range) {
   const Label to = graph.label(range.limit - range.start);
-  return {graph.slice(range.base, range.along, to, range.start, range.limit, 1), to};
+  return {graph.slice(range.base, *range.along, to, range.start, range.limit, 1), to};
 }
 
 // Neighbours that are neighbours in one larger value become one piece.
@@ -89,47 +107,71 @@ std::vector<Piece> join_neighbours(Graph& graph, std::vector<Piece> pieces) {
   return joined;
 }
 
-// The operand of a concat that holds all of [start, limit), and where it starts.
-struct Part {
-  std::size_t operand;
-  Dim offset;
-};
-std::optional<Part> part_of(const Node& concat, const Dim& start, const Dim& limit) {
+// The range in the operand of a concat that holds all of it; nullopt when it lies in several.
+std::optional<Range> in_piece(Graph& graph, const Range& range) {
+  const Node& concat = *range.base.node;
+  const auto pieces = piece_labels(concat);
   Dim offset = 0;
-  for (std::size_t j = 0; j < concat.edges.size(); ++j) {
-    const Labels& role = concat.role(fmt::format("i{}", j));
-    const Dim end =
-        offset + (role.empty() ? Dim(1) : concat.sizes[static_cast<std::size_t>(role[0])]);
-    if (less_equal(offset, start) == Truth::kYes && less_equal(limit, end) == Truth::kYes) {
-      return Part{j, offset};
+  for (std::size_t j = 0; j < pieces.size(); ++j) {
+    const Dim end = offset + (pieces[j] ? concat.sizes[static_cast<std::size_t>(*pieces[j])] : 1);
+    if (less_equal(offset, range.start) == Truth::kYes &&
+        less_equal(range.limit, end) == Truth::kYes) {
+      const auto context = graph.context(range.base);
+      const auto along = pieces[j] ? std::optional(context[static_cast<std::size_t>(*pieces[j])][0])
+                                   : std::nullopt;
+      return Range{graph.child(range.base, j), along, range.start - offset, range.limit - offset};
     }
     offset = end;
   }
   return std::nullopt;
 }
 
-std::optional<Label> piece_label(Graph& graph, const Use& concat, std::size_t operand) {
-  const Labels labels = graph.role(concat, fmt::format("i{}", operand));
-  return labels.empty() ? std::nullopt : std::optional(labels[0]);
+// The same elements further down: in the piece of a concat, in what a slice is taken from.
+Range narrowed(Graph& graph, Range range) {
+  while (range.along) {
+    const Node& node = *range.base.node;
+    if (node.kind == Kind::kConcat && is_role(range.base, "o", *range.along)) {
+      auto piece = in_piece(graph, range);
+      if (!piece) break;
+      range = *std::move(piece);
+    } else if (node.kind == Kind::kSlice && is_role(range.base, "o", *range.along) &&
+               int_of(node, "stride") == 1) {
+      const Dim offset = dim_of(node, "start");
+      range = {graph.child(range.base, 0), graph.role(range.base, "i")[0], range.start + offset,
+               range.limit + offset};
+    } else {
+      break;
+    }
+  }
+  return range;
 }
 
 }  // namespace
 
+std::vector<std::optional<Label>> piece_labels(const Node& concat) {
+  std::vector<std::optional<Label>> labels(concat.edges.size());
+  for (const auto& [name, role] : concat.roles) {
+    if (name[0] == 'i') labels[std::stoul(name.substr(1))] = role[0];
+  }
+  return labels;
+}
+
 Use Graph::pick(Use operand, Label along, std::int64_t index) {
   if (!contains(operand.flat(), along)) return operand;
+  Range range = narrowed(*this, {std::move(operand), along, index, index + 1});
+  if (!range.along) return range.base;
+  if (!range.start.is_static()) {
+    return slice(std::move(range.base), *range.along, std::nullopt, range.start, range.limit, 1);
+  }
+  operand = std::move(range.base);
+  along = *range.along;
+  index = range.start.value();
   const Node& node = *operand.node;
   if (node.kind == Kind::kStack && is_role(operand, "p", along)) {
     return child(operand, static_cast<std::size_t>(index));
   }
   if (node.kind == Kind::kIota && operand.labels[0].size() == 1) {
     return scalar(static_cast<double>(index), node.dtype);
-  }
-  if (node.kind == Kind::kConcat && is_role(operand, "o", along)) {
-    if (auto part = part_of(node, index, index + 1); part && part->offset.is_static()) {
-      Use piece = child(operand, part->operand);
-      auto label = piece_label(*this, operand, part->operand);
-      return label ? pick(std::move(piece), *label, index - part->offset.value()) : piece;
-    }
   }
   impl_->mark_picked(operand.node);
   const Labels kept = without(operand.flat(), {along});
@@ -180,8 +222,14 @@ Use Graph::stack(std::vector<Use> operands, Label along) {
 Use Graph::slice(Use operand, Label from, std::optional<Label> to, Dim start, Dim limit,
                  std::int64_t stride) {
   if (!contains(operand.flat(), from)) return operand;
-  const Node& node = *operand.node;
   if (!to && start.is_static()) return pick(std::move(operand), from, start.value());
+  Range range = narrowed(*this, {std::move(operand), from, start, limit});
+  if (!range.along) return range.base;
+  operand = std::move(range.base);
+  from = *range.along;
+  start = range.start;
+  limit = range.limit;
+  const Node& node = *operand.node;
   if (to && stride == 1 && start == Dim(0) && limit == size(from)) {
     return rename(operand, from, *to);
   }
@@ -190,19 +238,6 @@ Use Graph::slice(Use operand, Label from, std::optional<Label> to, Dim start, Di
     along = pointwise("mul", {along, scalar(static_cast<double>(stride), node.dtype)}, node.dtype);
     const auto first = static_cast<double>(start.value());
     return pointwise("add", {along, scalar(first, node.dtype)}, node.dtype);
-  }
-  if (node.kind == Kind::kConcat && is_role(operand, "o", from)) {
-    auto part = part_of(node, start, limit);
-    auto label = part ? piece_label(*this, operand, part->operand) : std::nullopt;
-    if (label) {
-      return slice(child(operand, part->operand), *label, to, start - part->offset,
-                   limit - part->offset, stride);
-    }
-  }
-  if (stride == 1 && node.kind == Kind::kSlice && is_role(operand, "o", from) &&
-      int_of(node, "stride") == 1) {
-    const Dim offset = dim_of(node, "start");
-    return slice(child(operand, 0), role(operand, "i")[0], to, start + offset, limit + offset, 1);
   }
   Labels out = without(operand.flat(), {from});
   Roles roles{{"i", {from}}};

@@ -293,13 +293,6 @@ void respell(Call& call) {
   }
 }
 
-// The order that nodes are stored in, so that rewrites find constants last.
-void order_operands(Call& call) {
-  std::ranges::stable_sort(call.operands, {}, [](const Use& use) {
-    return std::pair(use.node->kind == Kind::kConstant, use.node->id);
-  });
-}
-
 }  // namespace
 
 const PointwiseRow* find_pointwise(std::string_view name) {
@@ -316,7 +309,7 @@ Use Graph::pointwise(std::string_view name, std::vector<Use> operands, DType dty
   const PointwiseRow* row = find_pointwise(call.name);
   if (row) {
     std::erase_if(call.attrs, [&](const auto& attr) { return !is_kept(*row, attr.first); });
-    if (row->commutative) order_operands(call);
+    if (row->commutative) std::ranges::stable_sort(call.operands, {}, canonical_rank);
     for (const Use& use : call.operands) call.values.push_back(scalar_value(use));
     for (Simplify simplify : row->simplify) {
       if (!simplify) break;

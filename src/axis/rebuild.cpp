@@ -25,22 +25,21 @@ std::vector<const Node*> topological(const Program& program) {
   return order;
 }
 
-std::uint32_t UseCounts::operator[](const Node* node) const {
-  auto found = counts_.find(node);
-  return found == counts_.end() ? 0 : found->second;
+UseCounts::UseCounts(const Program& program, const std::vector<const Node*>& order)
+    : counts_(program.graph->node_count()) {
+  for (const Node* node : order) {
+    for (const Edge& edge : node->edges) ++counts_[edge.node->id];
+  }
+  for (const View& view : program.outputs) ++counts_[view.use.node->id];
 }
 
-UseCounts::UseCounts(const Program& program, const std::vector<const Node*>& order) {
-  for (const Node* node : order) {
-    for (const Edge& edge : node->edges) ++counts_[edge.node];
-  }
-  for (const View& view : program.outputs) ++counts_[view.use.node];
+std::uint32_t UseCounts::operator[](const Node* node) const {
+  return node->id < counts_.size() ? counts_[node->id] : 0;
 }
 
 void UseCounts::inherit(const Node* heir, const Node* node) {
-  const std::uint32_t count = (*this)[node];
-  std::uint32_t& own = counts_[heir];
-  own = std::max(own, count);
+  if (heir->id >= counts_.size()) counts_.resize(heir->id + 1);
+  counts_[heir->id] = std::max(counts_[heir->id], (*this)[node]);
 }
 
 namespace {

@@ -120,10 +120,7 @@ StoredNode Graph::Impl::to_node(Draft& draft, Numbered& numbered) {
 
 Numbered Graph::Impl::number_operands(Draft& draft) {
   if (!draft.commutative) return number(draft, labels);
-  auto rank = [](const Use& use) {
-    return std::pair(use.node->kind == Kind::kConstant, use.node->id);
-  };
-  std::ranges::stable_sort(draft.operands, {}, rank);
+  std::ranges::stable_sort(draft.operands, {}, canonical_rank);
   Numbered numbered = number(draft, labels);
   if (draft.operands.size() != 2 || draft.operands[0].node != draft.operands[1].node) {
     return numbered;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -28,6 +29,12 @@ struct NodeHash {
 struct NodeEqual {
   bool operator()(const StoredNode* a, const StoredNode* b) const;
 };
+
+// Operands of commutative nodes are sorted by this: constants last, then by falling rank, so that
+// labels are numbered as in the largest operand, then by age.
+inline std::tuple<bool, std::ptrdiff_t, std::uint32_t> canonical_rank(const Use& use) {
+  return {use.node->kind == Kind::kConstant, -std::ssize(use.node->out), use.node->id};
+}
 
 struct Graph::Impl {
   std::shared_ptr<DimScope> dims;
@@ -56,8 +63,7 @@ struct Graph::Impl {
  private:
   std::string_view intern(std::string_view name);
   const Node* find_or_add(StoredNode node);
-  // Canonical labels, and for commutative nodes the canonical order of operands: by age, constants
-  // last.
+  // Canonical labels, and for commutative nodes the canonical order of operands.
   Numbered number_operands(Draft& draft);
   StoredNode to_node(Draft& draft, Numbered& numbered);
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Primitives that take values apart and join them.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "axis/pattern.h"
@@ -163,43 +164,75 @@ Ints field_ints(const Translation& t, const front::Record& record, std::string_v
   return values;
 }
 
-// x[:, :, 0] with symbolic dims arrives as a gather with a constant index.
-Views gather(Translation& t) {
-  if (t.eqn.in.size() != 2 || t.eqn.out.size() != 1) return std::nullopt;
-  const auto index = t.graph.scalar_value(t.in[1].use);
+// A start that is known when the program is built: a constant, or the value of a size.
+std::optional<Dim> known_index(const Graph& graph, const Use& use) {
+  if (auto value = graph.scalar_value(use)) return Dim(static_cast<std::int64_t>(*value));
+  const Node& node = *use.node;
+  const front::Attr* dim =
+      node.is(Kind::kPrim, "dim_as_value") ? front::find(node.prim->eqn.attrs, "dim") : nullptr;
+  const auto* value = dim ? dim->get_if<Dim>() : nullptr;
+  return value ? std::optional(*value) : std::nullopt;
+}
+
+// A gather of one window: `count` elements of one dim from one index on, all of the other dims.
+struct WindowGather {
+  std::size_t axis;
+  Dim count;
+  bool collapsed;  // the dim is gone from the result
+};
+
+Ints first_integers(std::size_t count) {
+  Ints values(count);
+  std::iota(values.begin(), values.end(), 0);
+  return values;
+}
+
+std::optional<WindowGather> window_gather(const Translation& t) {
   const front::Attr* numbers = front::find(t.eqn.attrs, "dimension_numbers");
   const auto* record = numbers ? numbers->get_if<front::Record>() : nullptr;
-  if (!index || !record || !std::ranges::all_of(t.in[1].dims, &Labels::empty)) return std::nullopt;
-  const Ints start_index_map = field_ints(t, *record, "start_index_map");
-  if (start_index_map.size() != 1 ||
-      field_ints(t, *record, "collapsed_slice_dims") != start_index_map ||
-      !field_ints(t, *record, "operand_batching_dims").empty()) {
-    return std::nullopt;
-  }
+  if (!record || t.in[1].dims.size() != 1 || !t.in[1].dims[0].empty()) return std::nullopt;
   const Dims& shape = t.in_shape();
-  const std::size_t axis = t.axes(start_index_map, shape.size())[0];
-  const Dims slice_sizes = front::get_dims(t.eqn, "slice_sizes");
-  const Ints offset_dims = field_ints(t, *record, "offset_dims");
-  if (slice_sizes.size() != shape.size() || offset_dims.size() + 1 != shape.size()) {
+  const Ints map = field_ints(t, *record, "start_index_map");
+  const Ints collapsed = field_ints(t, *record, "collapsed_slice_dims");
+  const Dims sizes = front::get_dims(t.eqn, "slice_sizes");
+  if (map.size() != 1 || sizes.size() != shape.size() || !(collapsed.empty() || collapsed == map) ||
+      !field_ints(t, *record, "operand_batching_dims").empty() ||
+      field_ints(t, *record, "offset_dims") != first_integers(shape.size() - collapsed.size())) {
     return std::nullopt;
   }
+  const std::size_t axis = t.axes(map, shape.size())[0];
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
-    if (dim != axis && !(slice_sizes[dim] == shape[dim])) return std::nullopt;
-    if (dim > 0 && offset_dims[dim - 1] != static_cast<std::int64_t>(dim - 1)) return std::nullopt;
+    if (dim != axis && !(sizes[dim] == shape[dim])) return std::nullopt;
   }
-  // Out of range, the result depends on the mode.
-  const auto at = static_cast<std::int64_t>(*index);
-  if (at < 0 || less_equal(at + 1, shape[axis]) != Truth::kYes) return std::nullopt;
-  View result = index_dim(t.graph, t.in[0], axis, at);
-  return result.dims.size() == t.out_shape().size() ? one(std::move(result)) : Views{};
+  if (!collapsed.empty() && !sizes[axis].is_one()) return std::nullopt;
+  return WindowGather{axis, sizes[axis], !collapsed.empty()};
+}
+
+// With symbolic dims, x[:, 0] and x[:, 1:] arrive as a gather with a known index.
+Views gather(Translation& t) {
+  if (t.eqn.in.size() != 2 || t.eqn.out.size() != 1) return std::nullopt;
+  const auto start = known_index(t.graph, t.in[1].use);
+  const auto window = start ? window_gather(t) : std::nullopt;
+  if (!window) return std::nullopt;
+  // Outside, the result depends on the mode.
+  const Truth begins = less_equal(0, *start);
+  const Truth ends = less_equal(*start + window->count, t.in_shape()[window->axis]);
+  const front::Attr* mode = front::find(t.eqn.attrs, "mode");
+  const auto* name = mode ? mode->get_if<front::Enum>() : nullptr;
+  const bool promised =
+      name && name->name == "promise_in_bounds" && begins != Truth::kNo && ends != Truth::kNo;
+  if (!promised && (begins != Truth::kYes || ends != Truth::kYes)) return std::nullopt;
+  View view = slice_dim(t.graph, t.in[0], window->axis, *start, window->count, 1);
+  return one(window->collapsed ? without_dim(std::move(view), window->axis) : std::move(view));
 }
 
 // Starts are clamped so that the slice lies inside.
-std::optional<Dim> clamped_start(double start, const Dim& size, const Dim& count) {
+std::optional<Dim> clamped_start(const Dim& start, const Dim& size, const Dim& count) {
   const Dim last = size - count;
-  const Dim wanted(std::max<std::int64_t>(0, static_cast<std::int64_t>(start)));
-  if (less_equal(wanted, last) == Truth::kYes) return wanted;
-  return less_equal(last, wanted) == Truth::kYes ? std::optional(last) : std::nullopt;
+  if (less_equal(start, 0) == Truth::kYes) return Dim(0);
+  if (less_equal(last, start) == Truth::kYes) return last;
+  const bool inside = less_equal(0, start) == Truth::kYes && less_equal(start, last) == Truth::kYes;
+  return inside ? std::optional(start) : std::nullopt;
 }
 
 Views dynamic_slice(Translation& t) {
@@ -210,8 +243,8 @@ Views dynamic_slice(Translation& t) {
   View view = t.in[0];
   for (std::size_t dim = 0; dim < rank; ++dim) {
     require_range(t, t.in_shape()[dim], 0, sizes[dim]);
-    const auto value = t.graph.scalar_value(t.in[dim + 1].use);
-    const auto start = value ? clamped_start(*value, t.in_shape()[dim], sizes[dim]) : std::nullopt;
+    const auto index = known_index(t.graph, t.in[dim + 1].use);
+    const auto start = index ? clamped_start(*index, t.in_shape()[dim], sizes[dim]) : std::nullopt;
     if (!start) return std::nullopt;
     view = slice_dim(t.graph, view, dim, *start, sizes[dim], 1);
   }

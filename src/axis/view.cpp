@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "axis/view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "axis/pattern.h"
+#include "jaxport/error.h"
 
 namespace jaxport::axis {
 
@@ -261,6 +264,13 @@ namespace {
 
 // Dims of one label each whose symbolic sizes JAX knows to be equal and we cannot show to be.
 Refined take_as_equal(Graph& graph, std::span<const Labels> factorisations) {
+  for (const Labels& labels : factorisations) {
+    const Dim &first = graph.size(factorisations[0][0]), &other = graph.size(labels[0]);
+    if (equal(first, other) == Truth::kNo) {
+      throw Error("E032",
+                  fmt::format("sizes {} and {} of one dim differ", first.str(), other.str()));
+    }
+  }
   const Label common = graph.label(graph.size_of(factorisations[0]));
   Refined refined{{common}, std::vector<Substitution>(factorisations.size())};
   for (std::size_t i = 0; i < factorisations.size(); ++i) {

@@ -27,15 +27,6 @@ Tensor complex_scalar(DType dtype, double real, double imaginary) {
   return std::move(out.tensor);
 }
 
-// Integers beyond int64 exist in u64 only; their bits are those of the wrapped int64.
-std::int64_t wrapped_int(nb::handle number) {
-  nb::object index = nb::steal(PyNumber_Index(number.ptr()));
-  if (!index.is_valid()) throw nb::python_error();
-  const unsigned long long bits = PyLong_AsUnsignedLongLongMask(index.ptr());
-  if (PyErr_Occurred() != nullptr) throw nb::python_error();
-  return static_cast<std::int64_t>(bits);
-}
-
 }  // namespace
 
 Tensor view_of(const nb::object& array, DType dtype) {
@@ -64,7 +55,7 @@ Tensor scalar_of(nb::handle number, DType dtype) {
     if (value == -1.0 && PyErr_Occurred() != nullptr) throw nb::python_error();
     return scalar(dtype, value);
   }
-  return int_scalar(dtype, wrapped_int(number));
+  return int_scalar(dtype, int_of(number));
 }
 
 }  // namespace jaxport::bind

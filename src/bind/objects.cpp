@@ -48,8 +48,10 @@ std::string class_name(nb::handle object) { return text_of(object.type().attr("_
 
 std::int64_t int_of(nb::handle integer) {
   const long long value = PyLong_AsLongLong(integer.ptr());  // calls __index__ of numpy's integers
-  if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
-  return value;
+  if (value != -1 || PyErr_Occurred() == nullptr) return value;
+  if (PyErr_ExceptionMatches(PyExc_OverflowError) == 0) throw nb::python_error();
+  PyErr_Clear();
+  return static_cast<std::int64_t>(PyLong_AsUnsignedLongLongMask(integer.ptr()));
 }
 
 Kind Kinds::of(nb::handle object) {

@@ -40,7 +40,8 @@ nb::object interned(const char* text);
 nb::object attribute(nb::handle object, const nb::object& name);
 std::string text_of(nb::handle string);
 std::string class_name(nb::handle object);
-std::int64_t int_of(nb::handle integer);  // int or anything with __index__
+// Anything with __index__. Integers beyond int64 exist in u64 only and keep their bits.
+std::int64_t int_of(nb::handle integer);
 
 // Calls visit(item) for each item of a tuple or list, without an iterator object.
 template <class Visit>

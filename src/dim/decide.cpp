@@ -14,19 +14,19 @@ using Scope = DimScope::Impl;
 
 // Arithmetic on bounds: an end that is not known, or leaves int64, stays "none known".
 std::int64_t clamp_lo(__int128 value) {
-  if (value <= INT64_MIN) return Interval::kNone_lo;
+  if (value <= INT64_MIN) return Interval::kNoLower;
   return static_cast<std::int64_t>(std::min<__int128>(value, INT64_MAX - 1));
 }
 std::int64_t clamp_hi(__int128 value) {
-  if (value >= INT64_MAX) return Interval::kNone_hi;
+  if (value >= INT64_MAX) return Interval::kNoUpper;
   return static_cast<std::int64_t>(std::max<__int128>(value, INT64_MIN + 1));
 }
 
 // A bound as a number so large that products with it stay recognisable as "none known".
 __int128 extended(std::int64_t end) {
-  constexpr __int128 kHuge = __int128{1} << 62;
-  if (end == Interval::kNone_lo) return -kHuge * 2;
-  if (end == Interval::kNone_hi) return kHuge * 2;
+  constexpr __int128 kHuge = __int128{1} << 63;
+  if (end == Interval::kNoLower) return -kHuge;
+  if (end == Interval::kNoUpper) return kHuge;
   return end;
 }
 
@@ -64,7 +64,7 @@ Interval mod_bounds(const Interval& x, const Interval& y) {
 }
 
 Interval structural_bounds(Scope& scope, const DimAtom& atom) {
-  if (atom.op == DimAtom::Op::kSymbol) return {1, Interval::kNone_hi};
+  if (atom.op == DimAtom::Op::kSymbol) return {1, Interval::kNoUpper};
   const Interval x = bounds(scope, atom.lhs), y = bounds(scope, atom.rhs);
   switch (atom.op) {
     case DimAtom::Op::kFloordiv:
@@ -134,7 +134,7 @@ Terms shifted(Scope& scope, const Terms& terms) {
 Interval shifted_bounds(Scope& scope, const DimAtom* atom) {
   const Interval& range = atom_bounds(scope, atom);
   if (!range.has_lo()) return range;
-  if (!range.has_hi()) return {0, Interval::kNone_hi};
+  if (!range.has_hi()) return {0, Interval::kNoUpper};
   return {0, clamp_hi(__int128{range.hi} - range.lo)};
 }
 
@@ -147,7 +147,7 @@ std::int64_t sum_of_lower_bounds(Scope& scope, const Terms& terms) {
         range = times(range, shifted_bounds(scope, factor.atom));
       }
     }
-    if (!range.has_lo()) return Interval::kNone_lo;
+    if (!range.has_lo()) return Interval::kNoLower;
     total += range.lo;
   }
   return clamp_lo(total);
@@ -233,7 +233,7 @@ bool differ_by_parity(const Terms& difference) {
   for (const DimTerm& term : difference) {
     if (!term.factors.empty()) common = std::gcd(common, term.coefficient);
   }
-  return difference.back().coefficient % common != 0;
+  return common != 0 && difference.back().coefficient % common != 0;
 }
 
 // A proof that overflows is no proof; the answer is then "unknown".
@@ -267,7 +267,7 @@ Interval bounds(Scope& scope, const Dim& dim) {
   const Terms terms = terms_of(dim);
   const std::int64_t negated_hi = lower_bound(scope, negated(terms));
   return {lower_bound(scope, terms),
-          negated_hi == Interval::kNone_lo ? Interval::kNone_hi : -negated_hi};
+          negated_hi == Interval::kNoLower ? Interval::kNoUpper : -negated_hi};
 }
 
 }  // namespace jaxport::dim

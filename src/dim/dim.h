@@ -124,7 +124,7 @@ class DimScope {
   DimScope(const DimScope&) = delete;
   DimScope& operator=(const DimScope&) = delete;
 
-  Dim symbol(std::string_view name);
+  Dim symbol(std::string_view name);         // any text; parse() reads back Python identifiers
   std::vector<std::string> symbols() const;  // in order of first use
 
   // Reads what str() and JAX print ("B^2 - T", "mod(B*T, 3)") and what people write ("2*T+1",

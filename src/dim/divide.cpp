@@ -9,6 +9,11 @@ namespace jaxport {
 namespace dim {
 namespace {
 
+int power_of(const DimAtom* atom, const DimTerm& term) {
+  const auto found = std::ranges::find(term.factors, atom, &DimFactor::atom);
+  return found == term.factors.end() ? 0 : found->power;
+}
+
 // Total degree first, then the powers of the atoms in order of their names. Unlike the printing
 // order it is kept by multiplication, which long division relies on.
 bool divides_before(const DimTerm& lhs, const DimTerm& rhs) {
@@ -19,10 +24,7 @@ bool divides_before(const DimTerm& lhs, const DimTerm& rhs) {
   const DimAtom* first = nullptr;  // the atom of smallest name whose powers differ
   int difference = 0;
   const auto consider = [&](const DimFactor& factor, const DimTerm& other, int sign) {
-    int power = factor.power;
-    for (const DimFactor& candidate : other.factors) {
-      if (candidate.atom == factor.atom) power -= candidate.power;
-    }
+    const int power = factor.power - power_of(factor.atom, other);
     if (power == 0 || (first != nullptr && first->text <= factor.atom->text)) return;
     first = factor.atom;
     difference = sign * power;
@@ -43,6 +45,7 @@ const DimTerm& leading(const Terms& terms) {
 // term / divisor where a constraint such as "T % 8 == 0" supplies what the coefficient lacks.
 std::optional<Terms> constrained_quotient(DimScope::Impl& scope, const DimTerm& term,
                                           std::int64_t divisor) {
+  if (divisor == 0) return std::nullopt;
   const std::int64_t missing = divisor / std::gcd(term.coefficient, divisor);
   for (const DimFactor& factor : term.factors) {
     if (scope.known_divisor(factor.atom) % missing != 0) continue;
@@ -112,14 +115,10 @@ DimTerm common_factor(const Terms& a, const Terms& b) {
   for (const Terms* terms : {&a, &b}) {
     for (const DimTerm& term : *terms) {
       common.coefficient = std::gcd(common.coefficient, term.coefficient);
-      std::erase_if(common.factors, [&term](DimFactor& kept) {
-        int power = 0;
-        for (const DimFactor& factor : term.factors) {
-          if (factor.atom == kept.atom) power = factor.power;
-        }
-        kept.power = std::min(kept.power, power);
-        return kept.power == 0;
-      });
+      for (DimFactor& kept : common.factors) {
+        kept.power = std::min(kept.power, power_of(kept.atom, term));
+      }
+      std::erase_if(common.factors, [](const DimFactor& kept) { return kept.power == 0; });
     }
   }
   return common;
@@ -148,6 +147,7 @@ bool is_multiple_by_constraint(const DimScope::Impl& scope, const Dim& rest, con
 
 // floordiv(rest, b) where no term of `rest` is a multiple of b.
 Dim floordiv_of_rest(DimScope::Impl& scope, const Dim& rest, const Dim& b) {
+  if (rest.is_zero()) return 0;
   if (b.is_static()) {
     if (rest.is_static()) return floor_div(rest.value(), b.value());
     // One spelling for both forms of rounding up: -floordiv(-T, 2) = floordiv(T + 1, 2).
@@ -171,6 +171,7 @@ Dim symbolic_floordiv(DimScope::Impl& scope, const Dim& a, const Dim& b) {
 
 // mod(rest, b) where no term of `rest` is a multiple of b, and a static b has reduced them.
 Dim mod_of_rest(DimScope::Impl& scope, const Dim& rest, const Dim& b) {
+  if (rest.is_zero()) return 0;
   if (rest.is_static() && b.is_static()) return floor_mod(rest.value(), b.value());
   if (is_multiple_by_constraint(scope, rest, b)) return 0;
   if (is_within(scope, rest, b)) return rest;

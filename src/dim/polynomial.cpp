@@ -293,9 +293,10 @@ std::int64_t DimScope::Impl::known_divisor(const DimAtom* factor) const {
   for (const dim::Divisibility& fact : divisibilities) {
     const Terms& terms = fact.multiple.expr()->terms;
     if (terms.size() != 1 || terms[0].coefficient != 1) continue;
-    if (terms[0].factors == std::vector<DimFactor>{{factor, 1}}) {
-      divisor = std::lcm(divisor, fact.divisor);
-    }
+    if (terms[0].factors != std::vector<DimFactor>{{factor, 1}}) continue;
+    // The least common multiple, unless it overflows: then one of the facts is enough.
+    const std::int64_t step = fact.divisor / std::gcd(divisor, fact.divisor);
+    if (step <= INT64_MAX / divisor) divisor *= step;
   }
   return divisor;
 }
@@ -321,8 +322,9 @@ Terms DimScope::Impl::with_exact_quotients(Terms terms) {
 
 void DimScope::Impl::forget_results() {
   for (dim::Memo<Dim>* memo :
-       {&sums, &differences, &products, &quotients, &remainders, &maxima, &minima})
+       {&sums, &differences, &products, &quotients, &remainders, &maxima, &minima}) {
     memo->clear();
+  }
   exact_quotients.clear();
   order_facts.clear();
   atom_bounds.clear();

@@ -37,10 +37,10 @@ std::int64_t floor_mod(std::int64_t a, std::int64_t b);
 
 // Bounds of an expression over all values of its symbols; the ends mean "none known".
 struct Interval {
-  static constexpr std::int64_t kNone_lo = INT64_MIN, kNone_hi = INT64_MAX;
-  std::int64_t lo = kNone_lo, hi = kNone_hi;
-  bool has_lo() const { return lo != kNone_lo; }
-  bool has_hi() const { return hi != kNone_hi; }
+  static constexpr std::int64_t kNoLower = INT64_MIN, kNoUpper = INT64_MAX;
+  std::int64_t lo = kNoLower, hi = kNoUpper;
+  bool has_lo() const { return lo != kNoLower; }
+  bool has_hi() const { return hi != kNoUpper; }
 };
 
 // Operands of a memoised operation. Addresses are only looked up, never enumerated.
@@ -99,7 +99,7 @@ namespace dim {
 // The scope both operands live in. At least one is symbolic; JXP-BUG when they differ.
 DimScope::Impl& scope_of(const Dim& a, const Dim& b);
 
-// A bound from below that holds for every value of the symbols; Interval::kNone_lo if none is
+// A bound from below that holds for every value of the symbols; Interval::kNoLower if none is
 // known.
 std::int64_t lower_bound(DimScope::Impl& scope, const Terms& terms);
 Interval bounds(DimScope::Impl& scope, const Dim& dim);

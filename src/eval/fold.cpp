@@ -9,55 +9,54 @@
 namespace jaxport::eval {
 namespace {
 
-Tensor element(const Tensor& tensor, std::int64_t at) {
-  return materialise({.base = tensor, .offset = at, .sizes = {}, .strides = {}});
-}
-
 // Operands: as many arrays as results, then a start value for each. The region takes the values so
 // far and the next elements, one of each array.
 class RegionFold {
  public:
-  explicit RegionFold(const Call& call) : c(call) {
-    c.require(!c.out.empty() && c.in.size() == 2 * c.out.size(), "needs an array for each result");
-    for (std::size_t i = 0; i < c.out.size(); ++i) {
-      c.require(c.in[i].shape == c.shape(0), "operands of different shapes");
-      c.require(c.in[count() + i].is_scalar(), "a start value is not a scalar");
-      c.require(c.out_shape(i) == c.out_shape(0), "results of different shapes");
-      c.require(c.in[i].dtype == c.out_dtype(i) && c.in[count() + i].dtype == c.out_dtype(i),
-                "operands of different dtypes");
-      out.push_back(allocate(c.out_dtype(i), c.out_shape(i)));
+  explicit RegionFold(const Call& c) : c_(c) {
+    c_.require(!c_.out.empty() && c_.in.size() == 2 * c_.out.size(),
+               "needs an array for each result");
+    for (std::size_t i = 0; i < c_.out.size(); ++i) {
+      c_.require(c_.in[i].shape == c_.shape(0), "operands of different shapes");
+      c_.require(c_.in[count() + i].is_scalar(), "a start value is not a scalar");
+      c_.require(c_.out_shape(i) == c_.out_shape(0), "results of different shapes");
+      c_.require(c_.in[i].dtype == c_.out_dtype(i) && c_.in[count() + i].dtype == c_.out_dtype(i),
+                 "operands of different dtypes");
+      out_.push_back(allocate(c_.out_dtype(i), c_.out_shape(i)));
     }
   }
 
-  std::size_t count() const { return c.out.size(); }
+  std::size_t count() const { return c_.out.size(); }
 
-  void start() { totals.assign(c.in.begin() + static_cast<std::ptrdiff_t>(count()), c.in.end()); }
+  void start() {
+    totals_.assign(c_.in.begin() + static_cast<std::ptrdiff_t>(count()), c_.in.end());
+  }
 
   void take(std::int64_t offset) {
-    Results operands = totals;
-    for (std::size_t i = 0; i < count(); ++i) operands.push_back(element(c.in[i], offset));
-    totals = run(c.region("jaxpr"), operands, c.bindings);
-    c.require(totals.size() == count(), "the region has another number of results");
+    Results operands = totals_;
+    for (std::size_t i = 0; i < count(); ++i) operands.push_back(element(c_.in[i], offset));
+    totals_ = run(c_.region("jaxpr"), operands, c_.bindings);
+    c_.require(totals_.size() == count(), "the region has another number of results");
   }
 
   void finish(std::int64_t offset) {
     for (std::size_t i = 0; i < count(); ++i) {
-      c.require(totals[i].is_scalar() && totals[i].dtype == c.out_dtype(i),
-                "the region gives another type than declared");
-      write_window(totals[i], out[i], {.offset = offset, .strides = {}});
+      c_.require(totals_[i].is_scalar() && totals_[i].dtype == c_.out_dtype(i),
+                 "the region gives another type than declared");
+      write_window(totals_[i], out_[i], {.offset = offset, .strides = {}});
     }
   }
 
   Results results() {
     Results tensors;
-    for (MutableTensor& tensor : out) tensors.push_back(std::move(tensor.tensor));
+    for (MutableTensor& tensor : out_) tensors.push_back(std::move(tensor.tensor));
     return tensors;
   }
 
  private:
-  const Call& c;
-  Results totals;
-  std::vector<MutableTensor> out;
+  const Call& c_;
+  Results totals_;
+  std::vector<MutableTensor> out_;
 };
 
 Results reduce(const Call& c) {

@@ -56,10 +56,9 @@ void map_blocks(const std::array<Tensor, N>& operands, const Op& op, MutableTens
 }
 
 template <class Op, class T, std::size_t N>
-concept Takes = []<std::size_t... K>(std::index_sequence<K...>) {
-  return std::is_invocable_v<Op, decltype((void)K, T{})...>;
-}
-(std::make_index_sequence<N>{});
+concept Takes = (N == 1 && std::is_invocable_v<Op, T>) ||
+                (N == 2 && std::is_invocable_v<Op, T, T>) ||
+                (N == 3 && std::is_invocable_v<Op, T, T, T>);
 
 // `op` is a generic callable constrained to the compute types it makes sense for.
 template <std::size_t N, class Op>

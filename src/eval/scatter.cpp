@@ -52,10 +52,6 @@ void for_each_update(const Call& c, const Combine& combine) {
                    });
 }
 
-Tensor element(const Tensor& tensor, std::int64_t at) {
-  return materialise({.base = tensor, .offset = at, .sizes = {}, .strides = {}});
-}
-
 // Replaces elements; an update_jaxpr (x.at[i].apply(f)) gives the new element instead.
 Results scatter(const Call& c) {
   c.require_counts(3, 1);

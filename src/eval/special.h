@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that <cmath> lacks, to a few ulps in double.
+// Functions that <cmath> lacks, to a few ulps of double away from their roots.
 #pragma once
 
 namespace jaxport::eval {

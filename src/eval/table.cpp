@@ -19,12 +19,12 @@ constexpr std::array kFamilies{
 
 // Offsets into a tensor must fit 64 bits even where a dim of size 0 makes the tensor empty.
 void check_offsets(const Call& c, const Shape& shape) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 48;
   std::int64_t count = 1;
   for (const std::int64_t size : shape) {
-    constexpr std::int64_t kLimit = std::int64_t{1} << 48;
-    c.require(size >= 0 && size <= kLimit, "a size is out of range");
-    count *= std::max<std::int64_t>(size, 1);
-    c.require(count <= kLimit, "a shape is too large");
+    const std::int64_t factor = std::max<std::int64_t>(size, 1);
+    c.require(size >= 0 && factor <= kLimit / count, "a shape is out of range");
+    count *= factor;
   }
 }
 

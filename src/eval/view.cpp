@@ -36,6 +36,10 @@ Tensor transposed(const Tensor& tensor, const Ints& permutation) {
   return materialise(view);
 }
 
+Tensor element(const Tensor& tensor, std::int64_t at) {
+  return materialise({.base = tensor, .offset = at, .sizes = {}, .strides = {}});
+}
+
 Tensor broadcast(const Call& c, const Tensor& tensor, const Shape& shape) {
   if (tensor.shape == shape) return tensor;
   const auto misfit = [&] {

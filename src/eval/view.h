@@ -15,6 +15,7 @@ Ints row_major_strides(const Shape& shape);
 // The same bytes under another shape; E041 when the sizes differ.
 Tensor reshaped(const Call& c, const Tensor& tensor, Shape shape);
 Tensor transposed(const Tensor& tensor, const Ints& permutation);
+Tensor element(const Tensor& tensor, std::int64_t at);  // row-major number `at`, as a scalar
 // numpy's rule: trailing dims align, dims of size 1 repeat. E041 when that does not give `shape`.
 Tensor broadcast(const Call& c, const Tensor& tensor, const Shape& shape);
 

@@ -19,6 +19,8 @@ template <class... Cases>
 struct Overloaded : Cases... {
   using Cases::operator()...;
 };
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
 
 std::optional<std::int64_t> as_int(const Attr& attr) {
   if (const auto* value = attr.get_if<std::int64_t>()) return *value;
@@ -133,6 +135,9 @@ class Comparison {
   Numbering in_a_, in_b_;
 };
 
+// "x" is followed by "x_1"; plain numbers start at "0".
+std::uint32_t first_suffix(bool has_base) { return has_base ? 1 : 0; }
+
 std::uint64_t hash_location(const Location& location) {
   std::uint64_t result = static_cast<std::uint64_t>(location.line);
   for (const std::string* text :
@@ -143,6 +148,15 @@ std::uint64_t hash_location(const Location& location) {
 }
 
 }  // namespace
+
+Record::Record() = default;
+Record::Record(std::string record_name, std::vector<std::pair<std::string, Attr>> record_fields)
+    : name(std::move(record_name)), fields(std::move(record_fields)) {}
+Record::Record(const Record&) = default;
+Record::Record(Record&&) noexcept = default;
+Record& Record::operator=(const Record&) = default;
+Record& Record::operator=(Record&&) noexcept = default;
+Record::~Record() = default;
 
 std::string to_string(const Type& type) {
   std::string text(name_of(type.dtype));
@@ -211,21 +225,23 @@ bool NameTable::is_taken(const std::string& name) const {
   if (next_suffix.contains(name)) return true;
   // Made-up names are "<base>_<suffix>" and "<suffix>".
   const std::size_t underscore = name.rfind('_');
-  const bool has_base = underscore != std::string::npos;
+  const bool has_base = underscore != std::string::npos && underscore > 0;
   const auto base = next_suffix.find(has_base ? name.substr(0, underscore) : "");
   if (base == next_suffix.end()) return false;
   const std::string_view digits = std::string_view(name).substr(has_base ? underscore + 1 : 0);
   std::uint32_t suffix = 0;
-  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), suffix);
-  return failure == std::errc() && end == digits.data() + digits.size() && suffix < base->second;
+  std::from_chars(digits.data(), digits.data() + digits.size(), suffix);
+  return suffix >= first_suffix(has_base) && suffix < base->second &&
+         digits == fmt::format("{}", suffix);
 }
 
 std::string NameTable::fresh(std::string wanted) {
   if (!wanted.empty() && !is_taken(wanted)) {
-    next_suffix.emplace(wanted, 1);
+    next_suffix.emplace(wanted, first_suffix(true));
     return wanted;
   }
-  std::uint32_t& suffix = next_suffix.try_emplace(wanted, wanted.empty() ? 0 : 1).first->second;
+  std::uint32_t& suffix =
+      next_suffix.try_emplace(wanted, first_suffix(!wanted.empty())).first->second;
   std::string made_up;
   do {
     made_up = wanted.empty() ? fmt::format("{}", suffix) : fmt::format("{}_{}", wanted, suffix);
@@ -237,7 +253,7 @@ std::string NameTable::fresh(std::string wanted) {
 ValueId Function::add_value(Type type, std::string wanted) {
   // Values that were added without this function count too.
   for (; names.value_count < values.size(); ++names.value_count) {
-    names.next_suffix.try_emplace(values[names.value_count].name, 1);
+    names.next_suffix.try_emplace(values[names.value_count].name, first_suffix(true));
   }
   values.push_back({.type = std::move(type), .name = names.fresh(std::move(wanted))});
   names.value_count = values.size();

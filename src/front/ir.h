@@ -32,6 +32,15 @@ using Attrs = std::vector<std::pair<std::string, Attr>>;  // sorted by name
 struct Record {
   std::string name;
   std::vector<std::pair<std::string, Attr>> fields;
+
+  // Defined where Attr is complete: a pair of an incomplete type cannot be copied or destroyed.
+  Record();
+  Record(std::string record_name, std::vector<std::pair<std::string, Attr>> record_fields);
+  Record(const Record&);
+  Record(Record&&) noexcept;
+  Record& operator=(const Record&);
+  Record& operator=(Record&&) noexcept;
+  ~Record();
 };
 struct Enum {
   std::string name;
@@ -113,7 +122,7 @@ struct Function {
 
   const Type& type(ValueId id) const { return values[id].type; }
   // Adds a value; an empty or taken name becomes a fresh one: "x_1", "0".
-  ValueId add_value(Type type, std::string name = "");
+  ValueId add_value(Type type, std::string wanted = "");
 };
 
 // The same program: equal but for names, value ids, paths and locations.

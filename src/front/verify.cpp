@@ -66,14 +66,10 @@ class Verifier {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    Error error("E030", fmt::format("function '{}' is malformed: {}", function_.name, what));
-    if (eqn_ != nullptr) {
-      if (eqn_->location < module_.locations.size()) {
-        error.at(to_string(module_.locations[eqn_->location]));
-      }
-      error.equation(print(function_, *eqn_));
-    }
-    throw error;
+    const bool has_location = eqn_ != nullptr && eqn_->location < module_.locations.size();
+    throw Error("E030", fmt::format("function '{}' is malformed: {}", function_.name, what))
+        .at(has_location ? to_string(module_.locations[eqn_->location]) : "")
+        .equation(eqn_ != nullptr ? print(function_, *eqn_) : "");
   }
 
   void check_names() const {

@@ -49,6 +49,11 @@ Dims shape_of(const Arrangement& arrangement, const Dims& sizes) {
   return shape;
 }
 
+std::string output_name(const axis::Program& program, std::size_t i) {
+  if (i < program.output_names.size()) return program.output_names[i];
+  return program.outputs.size() == 1 ? "output" : fmt::format("output_{}", i);
+}
+
 std::size_t leading_units(const auto& dims) {
   std::size_t count = 0;
   while (count < dims.size() && dims[count].empty()) ++count;
@@ -136,6 +141,7 @@ void Emitter::emit(const Node& node) {
       if (node.name == "softmax") return emit_softmax(node, "Softmax");
       if (node.name == "log_softmax") return emit_softmax(node, "LogSoftmax");
       if (node.name == "norm") return emit_norm(node);
+      if (node.name == "attention") return emit_attention(node);
       break;
     default:
       break;
@@ -167,7 +173,7 @@ void Emitter::emit_outputs() {
     };
     const Edge edge{view.use.node, renumbered(view.use.labels)};
     const Arrangement to = renumbered(view.dims);
-    op_.output(bring_full(edge, sizes, to), program.output_names[i]);
+    op_.output(bring_full(edge, sizes, to), output_name(program, i));
   }
 }
 

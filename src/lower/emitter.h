@@ -57,6 +57,7 @@ class Emitter {
  private:
   using Node = axis::Node;
   using Edge = axis::Edge;
+  using Labels = axis::Labels;
   struct Variant {
     Value value;
     Layout layout;  // in pieces of the node's axes
@@ -123,6 +124,11 @@ class Emitter {
   void consider_constant_weight(const Node& node, std::size_t x, Product& best);
   void consider_two_activations(const Node& node, std::size_t x, Product& best);
   void emit_outer_product(const Node& node);
+
+  // --- emit_attention.cpp
+  void emit_attention(const Node& node);
+  Value attention_bias(const Node& node, const Labels& batch, const Labels& heads,
+                       const Labels& rows, const Labels& columns);
 
   // --- emit_move.cpp
   void emit_iota(const Node& node);

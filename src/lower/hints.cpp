@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lower/attention.h"
 #include "lower/emitter.h"
 
 namespace jaxport::lower {
@@ -122,6 +123,18 @@ MaybeWish concat_wish(const Node& node, std::size_t i, const MaybeWish& own) {
   return Wish{own->strength, std::move(dims)};
 }
 
+// [batch][time][heads, size of a head]: the op takes three dims straight from the projections.
+MaybeWish attention_wish(const Node& node, std::size_t i, const MaybeWish& own) {
+  if (i > 2) return std::nullopt;
+  const AttentionLabels labels(node);
+  const AttentionRoles roles(node, own ? axis::flatten(own->dims) : axis::flatten(node.out));
+  Labels inner = roles.heads;
+  auto append = [&](const Labels& more) { inner.insert(inner.end(), more.begin(), more.end()); };
+  if (i == 0) append(labels.group);
+  append(i == 2 ? labels.value_size : labels.key_size);
+  return Wish{kStrong, {roles.batch, i == 0 ? labels.time : labels.keys, inner}};
+}
+
 MaybeWish renamed_wish(const Node& node, const MaybeWish& own) {
   if (!own || node.role("o").empty()) return std::nullopt;
   Wish wish = *own;
@@ -148,6 +161,7 @@ MaybeWish operand_wish(const Node& node, std::size_t i, const MaybeWish& own, in
       return Wish{kStrong, prim_operand(node, i, opset)};
     case Kind::kMacro:
       if (node.name == "norm") return norm_wish(node, i, own);
+      if (node.name == "attention") return attention_wish(node, i, own);
       break;
     default:
       return std::nullopt;

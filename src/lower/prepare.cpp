@@ -18,7 +18,8 @@ using axis::Use;
 struct MacroOp {
   std::string_view macro, op;
 };
-constexpr std::array<MacroOp, 2> kMacroOps{{{"softmax", "Softmax"}, {"log_softmax", "LogSoftmax"}}};
+constexpr std::array<MacroOp, 3> kMacroOps{
+    {{"attention", "Attention"}, {"log_softmax", "LogSoftmax"}, {"softmax", "Softmax"}}};
 
 std::string_view op_of(const axis::Node& node) {
   if (node.name == "norm") {
@@ -64,10 +65,10 @@ Use mean(axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
 }  // namespace
 
 void prepare(axis::Program& program, int opset) {
-  axis::rebuild(program, [opset](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
-    if (Use expanded = expand_missing(graph, use, opset)) return expanded;
-    return mean(graph, use, uses);
+  axis::rebuild(program, [opset](axis::Graph& graph, const Use& use, const axis::UseCounts&) {
+    return expand_missing(graph, use, opset);
   });
+  axis::rebuild(program, mean);
 }
 
 }  // namespace jaxport::lower

@@ -155,7 +155,7 @@ const std::vector<ValueId>& Builder::append(Node node) {
   return impl_->graph->nodes.back().out;
 }
 
-Values Builder::call_n(std::string_view op, Values in, std::size_t outputs, Args args) {
+Values Builder::call_n(std::string_view op, const Values& in, std::size_t outputs, Args args) {
   Node node;
   node.op = op;
   for (const Value& value : in) node.in.push_back(value.id());
@@ -175,8 +175,8 @@ Values Builder::call_n(std::string_view op, Values in, std::size_t outputs, Args
   return results;
 }
 
-Value Builder::call(std::string_view op, Values in, Args args) {
-  return call_n(op, std::move(in), 1, std::move(args))[0];
+Value Builder::call(std::string_view op, const Values& in, Args args) {
+  return call_n(op, in, 1, std::move(args))[0];
 }
 
 Value Builder::call_packed(std::string_view op, std::initializer_list<Piece*> pieces) {
@@ -186,11 +186,11 @@ Value Builder::call_packed(std::string_view op, std::initializer_list<Piece*> pi
     in.insert(in.end(), piece->values.begin(), piece->values.end());
     std::ranges::move(piece->args, std::back_inserter(args));
   }
-  return call(op, std::move(in), std::move(args));
+  return call(op, in, std::move(args));
 }
 
-Value Builder::call_with_shape(std::string_view op, Values in, Args args, Dims shape) {
-  const Value value = call(op, std::move(in), std::move(args));
+Value Builder::call_with_shape(std::string_view op, const Values& in, Args args, Dims shape) {
+  const Value value = call(op, in, std::move(args));
   set_shape(value, std::move(shape));
   return value;
 }

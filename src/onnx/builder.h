@@ -88,11 +88,11 @@ class Builder {
   const Tensor* known(const Value& value) const;
 
   // --- nodes. JXP-BUG when the op is unknown or newer than the opset, or a node does not fit it.
-  Value call(std::string_view op, Values in, Args args = {});
-  Values call_n(std::string_view op, Values in, std::size_t outputs, Args args = {});
+  Value call(std::string_view op, const Values& in, Args args = {});
+  Values call_n(std::string_view op, const Values& in, std::size_t outputs, Args args = {});
   // For results whose shape the caller knows and inference does not: a Reshape or Expand to a shape
   // that is computed at run time, the collected results of a Loop.
-  Value call_with_shape(std::string_view op, Values in, Args args, Dims shape);
+  Value call_with_shape(std::string_view op, const Values& in, Args args, Dims shape);
   void set_shape(const Value& value, Dims shape);  // JXP-BUG when it contradicts what is inferred
   // One method for each op of ai.onnx with a single result: op.Clip(x, lo, hi).
 #define JAXPORT_OP(NAME)                                                                         \

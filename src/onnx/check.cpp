@@ -57,6 +57,10 @@ void check_count(const Schema& schema, const Node& node, const std::vector<Infer
 
 void check_attributes(const Schema& schema, const Node& node,
                       const std::vector<InferenceInput>& in) {
+  const auto twice = std::ranges::adjacent_find(node.attrs, {}, &Attribute::name);
+  if (twice != node.attrs.end()) {
+    fail(schema, fmt::format("attribute '{}' is given twice", twice->name), describe(node, in));
+  }
   for (const Attribute& attr : node.attrs) {
     const auto spec = std::ranges::lower_bound(schema.attrs, attr.name, {}, &AttrSpec::name);
     if (spec == schema.attrs.end() || spec->name != attr.name) {
@@ -84,6 +88,7 @@ std::string to_string(const TensorType& type) {
 
 std::string describe(const Node& node, const std::vector<InferenceInput>& in) {
   std::vector<std::string> types;
+  types.reserve(in.size());
   for (const InferenceInput& input : in) {
     types.push_back(input.type != nullptr ? to_string(*input.type) : "?");
   }

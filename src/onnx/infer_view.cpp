@@ -246,7 +246,7 @@ void pad(Inference& n) {
   Dims out = *in;
   for (std::size_t i = 0; i < axes->size(); ++i) {
     Dim& size = out[n.from_front((*axes)[i], in->size())];
-    size = size + ((*pads)[i] + (*pads)[axes->size() + i]);
+    size = size + (*pads)[i] + (*pads)[axes->size() + i];
   }
   n.set(0, std::move(out));
 }

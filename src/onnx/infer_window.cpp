@@ -18,7 +18,7 @@ struct Window {
 };
 
 Ints ints_or(const Inference& n, std::string_view name, std::size_t count, std::int64_t fill) {
-  const Ints values = n.attr_ints(name).value_or(Ints(count, fill));
+  Ints values = n.attr_ints(name).value_or(Ints(count, fill));
   if (values.size() != count) n.fail(fmt::format("{} does not fit the spatial axes", name));
   return values;
 }

@@ -54,7 +54,7 @@ struct Node {
   std::vector<Attribute> attrs;  // sorted by name
   std::uint32_t origin = 0;      // index into Model::origins; 0 = unknown
   std::vector<std::pair<std::string, std::string>> metadata;  // as read from a file
-  const Attribute* attr(std::string_view name) const;
+  const Attribute* attr(std::string_view wanted) const;       // nullptr when absent
 };
 
 // A constant tensor: `shape` regroups the elements that `view` enumerates.
@@ -87,7 +87,7 @@ struct Model {
   Graph graph;
   std::shared_ptr<DimScope> dims = std::make_shared<DimScope>();
 
-  std::int64_t opset(std::string_view domain = "") const;  // 0 when not imported
+  std::int64_t opset(std::string_view wanted = "") const;  // 0 when not imported
 };
 
 // IR version a model of this opset needs: 10 up to opset 23, then what onnx's release table says.

@@ -43,7 +43,7 @@ std::string constant_name(const Initializer& constant) {
   const Tensor tensor = materialise(constant.view);
   std::vector<std::string> elements;
   for (std::int64_t i = 0; i < tensor.size(); ++i) elements.push_back(element_text(tensor, i));
-  if (elements.empty()) elements.push_back("empty");
+  if (elements.empty()) elements.emplace_back("empty");
   return fmt::format("{}_{}", name_of(dtype), fmt::join(elements, "_"));
 }
 

@@ -12,9 +12,9 @@ namespace jaxport::raise {
 namespace {
 
 // --- numbers: what <cmath> lacks
-double max(double a, double b) { return std::max(a, b); }
-double min(double a, double b) { return std::min(a, b); }
-double clamp(double lo, double x, double hi) { return std::clamp(x, lo, hi); }
+double max(double a, double b) { return nan_max(a, b); }
+double min(double a, double b) { return -nan_max(-a, -b); }
+double clamp(double lo, double x, double hi) { return min(max(x, lo), hi); }
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 double cube(double x) { return x * x * x; }
 
@@ -182,6 +182,8 @@ constexpr Activation kActivations[] = {
 }  // namespace
 
 std::span<const Activation> activations() { return kActivations; }
+
+double nan_max(double a, double b) { return a > b || std::isnan(a) ? a : b; }
 
 const Activation* find_activation(std::string_view name) {
   const auto* found = std::ranges::find(kActivations, name, &Activation::name);

@@ -26,6 +26,8 @@ struct Activation {
 std::span<const Activation> activations();
 const Activation* find_activation(std::string_view name);  // nullptr: not one of them
 
+double nan_max(double a, double b);  // as lax.max: NaN wins
+
 axis::Use expand_activation(axis::Graph& graph, const axis::Use& use);
 
 }  // namespace jaxport::raise

@@ -19,6 +19,8 @@ using axis::Use;
 constexpr std::size_t kMaxExpanded = 24;
 constexpr std::size_t kMaxOperands = 3;
 
+double nan_min(double a, double b) { return -nan_max(-a, -b); }
+
 double integer_power(const double* v, const Node& node) {
   const front::Attr* y = node.attr("y");
   const auto* exponent = y ? y->get_if<std::int64_t>() : nullptr;
@@ -30,7 +32,7 @@ constexpr Cone::Operation kOperations[] = {
     {"abs", [](const double* v, const Node&) { return std::abs(v[0]); }, true},
     {"add", [](const double* v, const Node&) { return v[0] + v[1]; }, false},
     {"and", [](const double* v, const Node&) { return v[0] * v[1]; }, true},
-    {"clamp", [](const double* v, const Node&) { return std::min(std::max(v[1], v[0]), v[2]); },
+    {"clamp", [](const double* v, const Node&) { return nan_min(nan_max(v[1], v[0]), v[2]); },
      true},
     {"convert_element_type", [](const double* v, const Node&) { return v[0]; }, false},
     {"copy", [](const double* v, const Node&) { return v[0]; }, false},
@@ -50,8 +52,8 @@ constexpr Cone::Operation kOperations[] = {
     {"log1p", [](const double* v, const Node&) { return std::log1p(v[0]); }, true},
     {"logistic", [](const double* v, const Node&) { return 1 / (1 + std::exp(-v[0])); }, true},
     {"lt", [](const double* v, const Node&) { return double(v[0] < v[1]); }, true},
-    {"max", [](const double* v, const Node&) { return std::max(v[0], v[1]); }, true},
-    {"min", [](const double* v, const Node&) { return std::min(v[0], v[1]); }, true},
+    {"max", [](const double* v, const Node&) { return nan_max(v[0], v[1]); }, true},
+    {"min", [](const double* v, const Node&) { return nan_min(v[0], v[1]); }, true},
     {"mul", [](const double* v, const Node&) { return v[0] * v[1]; }, false},
     {"ne", [](const double* v, const Node&) { return double(v[0] != v[1]); }, true},
     {"neg", [](const double* v, const Node&) { return -v[0]; }, false},
@@ -72,6 +74,12 @@ constexpr Cone::Operation kActivation{"activation",
                                             v[0], number(node, "alpha"));
                                       },
                                       true};
+
+// Every value of `root` survives in `dtype`: a narrower step on the way rounds, which at() would
+// not see.
+bool is_as_wide(DType dtype, DType root) {
+  return !is_float(dtype) || dtype == root || byte_width(dtype) > byte_width(root);
+}
 
 const Cone::Operation* find_operation(const Node& node) {
   if (node.kind != Kind::kPointwise || node.edges.size() > kMaxOperands) return nullptr;
@@ -135,12 +143,12 @@ std::size_t Cone::take_newest() {
 bool Cone::expand(std::size_t slot) {
   const Node& node = *slots_[slot].use.node;
   const Operation* operation = find_operation(node);
-  if (!operation) return false;
+  if (!operation || !is_as_wide(node.dtype, slots_[0].use.node->dtype)) return false;
   slots_[slot].operation = operation;
   curved_ |= operation->curved;
   has_raised_ |= operation == &kActivation;
-  for (std::size_t i = 0; i < node.edges.size(); ++i) {
-    const std::size_t operand = slot_of(graph_.child(slots_[slot].use, i));
+  for (const Use& child : graph_.children(slots_[slot].use)) {
+    const std::size_t operand = slot_of(child);
     slots_[slot].operands.push_back(operand);
   }
   expanded_.push_back(slot);

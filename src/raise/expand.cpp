@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decompositions of raised nodes: the fallback of targets that have no op for them, and what
 // the tests compare each rule with.
+#include <limits>
+
 #include "raise/activation.h"
 #include "raise/raise.h"
 #include "raise/views.h"
@@ -66,11 +68,35 @@ Use expand_norm(Graph& graph, const Use& use) {
   return y;
 }
 
+Use expand_attention(Graph& graph, const Use& use) {
+  const axis::Node& node = *use.node;
+  const DType dtype = node.dtype;
+  const std::vector<Use> operands = graph.children(use);
+  const Labels s = graph.role(use, "s"), t = graph.role(use, "t");
+  Use score = graph.contract(operands[0], operands[1], graph.role(use, "d"), dtype);
+  score = graph.pointwise("mul", {score, graph.scalar(number(node, "scale"), dtype)}, dtype);
+  if (const double cap = number(node, "cap"); cap != 0) {
+    const Use limit = graph.scalar(cap, dtype);
+    const Use ratio = graph.pointwise("div", {score, limit}, dtype);
+    score = graph.pointwise("mul", {graph.pointwise("tanh", {ratio}, dtype), limit}, dtype);
+  }
+  if (flag(node, "causal")) {
+    const Use row = graph.iota(t[0], DType::kI32), column = graph.iota(s[0], DType::kI32);
+    const Use keep = graph.pointwise("ge", {row, column}, DType::kBool);
+    const Use fill = graph.scalar(-std::numeric_limits<double>::infinity(), dtype);
+    score = graph.pointwise("select_n", {keep, fill, score}, dtype);
+  }
+  if (operands.size() > 3) score = graph.pointwise("add", {score, operands[3]}, dtype);
+  const Use weights = graph.macro("softmax", {score}, score.flat(), dtype, {{"s", s}});
+  return graph.contract(weights, operands[2], s, dtype);
+}
+
 struct Expansion {
   std::string_view macro;
   axis::Expand expand;
 };
 constexpr Expansion kExpansions[] = {
+    {"attention", expand_attention},
     {"log_softmax", expand_log_softmax},
     {"norm", expand_norm},
     {"softmax", expand_softmax},

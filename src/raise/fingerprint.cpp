@@ -23,13 +23,18 @@ constexpr double kPoints[] = {-1.3, 0.9, -0.31, 2.4,   -1e-3, -1e-7, 0,    1e-7,
                               -2,   -1,  -0.7,  -0.05, 0.04,  0.3,   1,    1.7,  2.95,
                               3,    3.3, 4.1,   5.7,   6.3,   9,     21,   60,   200};
 
+// A spelling that treats these differently, such as jnp.nan_to_num on the way, is another function.
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kSpecial[] = {kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()};
+
 // Real spellings of an activation pass few values on the way down.
 constexpr int kMaxBases = 6;
-constexpr std::size_t kMaxLiterals = 8;
+constexpr std::size_t kMaxPaired = 8;
 
 struct Tolerance {
   double relative, absolute;
   bool accepts(double a, double b) const {
+    if (!std::isfinite(b)) return a == b || (std::isnan(a) && std::isnan(b));
     return std::abs(a - b) <= absolute + relative * std::abs(b);
   }
 };
@@ -37,18 +42,18 @@ struct Tolerance {
 Tolerance strict(DType dtype) { return {dtype == DType::kF64 ? 1e-12 : 1e-5, 1e-13}; }
 constexpr Tolerance kLoose{0.02, 0.02};
 
-// Points at and around the literals, their differences and ratios: a threshold far out is seen.
-std::vector<double> points_of(const Cone& cone) {
-  std::vector<double> literals = cone.literals();
-  if (literals.size() > kMaxLiterals) literals.resize(kMaxLiterals);
-  std::vector<double> centres = literals;
-  for (double a : literals) {
-    for (double b : literals) {
+// Special points, and points at and around the literals, their differences and ratios: a threshold
+// far out is seen.
+std::vector<double> own_points(const Cone& cone) {
+  std::vector<double> centres = cone.literals();
+  const auto paired = std::span(cone.literals()).first(std::min(centres.size(), kMaxPaired));
+  for (double a : paired) {
+    for (double b : paired) {
       centres.push_back(a - b);
       if (b != 0) centres.push_back(a / b);
     }
   }
-  std::vector<double> points;
+  std::vector<double> points(std::begin(kSpecial), std::end(kSpecial));
   for (double centre : centres) {
     if (!std::isfinite(centre)) continue;
     for (double factor : {0.999, 1.0, 1.001}) {
@@ -88,10 +93,11 @@ bool agrees(Samples& samples, const Candidate& candidate, const Tolerance& toler
   return true;
 }
 
-bool agrees_near_literals(const Cone& cone, const Candidate& candidate,
+bool agrees_at_own_points(const Cone& cone, const Candidate& candidate,
                           const Tolerance& tolerance) {
-  return std::ranges::all_of(
-      points_of(cone), [&](double x) { return tolerance.accepts(cone.at(x), candidate.value(x)); });
+  return std::ranges::all_of(own_points(cone), [&](double x) {
+    return tolerance.accepts(cone.at(x), candidate.value(x));
+  });
 }
 
 // alpha is 1 (which no spelling writes down), a literal, or one over a literal.
@@ -122,7 +128,7 @@ std::optional<Candidate> identify(const Matcher& m, Samples& samples, DType dtyp
   std::optional<Candidate> found;
   for_each_candidate(m, samples, [&](const Candidate& candidate) {
     if (!found && agrees(samples, candidate, tolerance) &&
-        agrees_near_literals(samples.cone(), candidate, tolerance)) {
+        agrees_at_own_points(samples.cone(), candidate, tolerance)) {
       found = candidate;
     }
   });
@@ -131,36 +137,48 @@ std::optional<Candidate> identify(const Matcher& m, Samples& samples, DType dtyp
 
 // Where a candidate differs most from the cone, and by how much.
 struct Difference {
-  double value = std::numeric_limits<double>::infinity(), at = 0;
+  double value, at;
 };
 Difference difference(const Cone& cone, const Candidate& candidate) {
-  std::vector<double> points = points_of(cone);
+  std::vector<double> points = own_points(cone);
   points.insert(points.end(), std::begin(kPoints), std::end(kPoints));
-  const auto value = [&](double x) { return std::abs(cone.at(x) - candidate.value(x)); };
-  const double worst = *std::ranges::max_element(points, {}, value);
-  return {value(worst), worst};
+  Difference worst{0, 0};
+  for (double x : points) {
+    const double got = cone.at(x), want = candidate.value(x);
+    if (!std::isfinite(want) && kLoose.accepts(got, want)) continue;  // inf - inf is no difference
+    const double value = std::abs(got - want);
+    if (std::isnan(value)) return {kInfinity, x};
+    if (value > worst.value) worst = {value, x};
+  }
+  return worst;
+}
+
+std::string reason(const Difference& difference) {
+  if (std::isinf(difference.value)) return fmt::format("the values differ at {}", difference.at);
+  return fmt::format("the values differ by {:.1g} at {:.4g}", difference.value, difference.at);
 }
 
 // Says by how much the nearest activation is missed. False when none is near.
 bool explain(const Matcher& m, const Use& root, Samples& samples) {
   std::string_view nearest;
-  Difference least;
+  Difference least{0, 0};
   for_each_candidate(m, samples, [&](const Candidate& candidate) {
     if (!agrees(samples, candidate, kLoose)) return;
     const Difference found = difference(samples.cone(), candidate);
-    if (found.value >= least.value) return;
+    if (!nearest.empty() && found.value >= least.value) return;
     nearest = candidate.activation->name;
     least = found;
   });
   if (nearest.empty()) return false;
-  m.miss(nearest, root,
-         fmt::format("the values differ by {:.1g} at {:.4g}", least.value, least.at));
+  m.miss(nearest, root, reason(least));
   return true;
 }
 
 Use raised(axis::Graph& graph, const Candidate& candidate, const Use& base) {
   front::Attrs attrs;
-  if (candidate.activation->alpha_below > 0) attrs = {{"alpha", front::Attr{candidate.alpha}}};
+  if (candidate.activation->alpha_below > 0) {
+    attrs = {{"alpha", front::Attr{as_written(candidate.alpha, base.node->dtype)}}};
+  }
   return graph.pointwise(candidate.activation->name, {base}, base.node->dtype, std::move(attrs));
 }
 

@@ -7,8 +7,6 @@
 // clamp at zero. That form loses digits in f32 when |mean| is much larger than the deviation; the
 // macro stands for the two-pass form, which is at least as accurate.
 #include <algorithm>
-#include <array>
-#include <charconv>
 
 #include "raise/moment.h"
 #include "raise/rules.h"
@@ -22,18 +20,6 @@ using axis::Graph;
 using axis::Kind;
 using axis::Labels;
 using axis::Use;
-
-// A literal arrives rounded to its dtype: 1e-6 as 9.99999997e-07. The shortest decimal that rounds
-// to the same f32 is what the user wrote.
-double as_written(double value, DType dtype) {
-  if (dtype != DType::kF32) return value;
-  std::array<char, 32> text;
-  const auto printed =
-      std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(value));
-  double result = value;
-  std::from_chars(text.data(), printed.ptr, result);
-  return result;
-}
 
 Use norm(Graph& graph, const Use& x, const Labels& over, const Moment& moment) {
   const DType dtype = x.node->dtype;

@@ -19,10 +19,13 @@ using axis::Use;
 
 constexpr int kMaxShifts = 4;
 
-// sum_s exp(y) -> exp(y), s. In 16-bit models JAX sums in f32 and converts back.
+// sum_s exp(y) -> exp(y), s. In 16-bit models JAX sums in f32 and converts back; a sum in a
+// narrower type is something else.
 std::optional<Reduction> sum_of_exp(Graph& graph, const Use& use) {
   const Use sum = without_float_converts(graph, use);
-  if (!is_sum(sum)) return std::nullopt;
+  if (!is_sum(sum) || byte_width(sum.node->dtype) < byte_width(use.node->dtype)) {
+    return std::nullopt;
+  }
   Reduction reduction = reduced(graph, sum);
   reduction.of = without_float_converts(graph, reduction.of);
   if (!is_pointwise(reduction.of, "exp")) return std::nullopt;

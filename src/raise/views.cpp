@@ -2,6 +2,8 @@
 #include "raise/views.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 
 namespace jaxport::raise {
@@ -23,35 +25,47 @@ std::int64_t integer_exponent(const axis::Node& node) {
   return value ? *value : 1;
 }
 
+bool is_literal(const axis::Node& node) { return node.kind == Kind::kConstant && node.out.empty(); }
+
+// A node that factors() looks into.
+bool is_power(const axis::Node& node) {
+  constexpr std::string_view kPowers[] = {"div", "integer_pow", "mul", "neg", "rsqrt", "sqrt"};
+  if (node.name == "pow") return is_literal(*node.edges[1].node);
+  return std::ranges::find(kPowers, node.name) != std::end(kPowers);
+}
+
 void collect_factors(Graph& graph, const Use& use, double exponent, int depth, Product& into) {
   if (auto value = graph.scalar_value(use)) {
     into.coefficient *= std::pow(*value, exponent);
     return;
   }
   const axis::Node& node = *use.node;
-  if (node.kind == Kind::kPointwise && is_float(node.dtype) && depth > 0) {
-    const auto operand = [&](std::size_t i, double power) {
-      collect_factors(graph, graph.child(use, i), exponent * power, depth - 1, into);
-    };
-    if (node.name == "mul") return operand(0, 1), operand(1, 1);
-    if (node.name == "div") return operand(0, 1), operand(1, -1);
-    if (node.name == "integer_pow") return operand(0, double(integer_exponent(node)));
-    if (node.name == "neg") {
-      into.coefficient *= std::pow(-1.0, exponent);
-      return operand(0, 1);
-    }
-    // sqrt(a * b) is not sqrt(a) * sqrt(b) for negative a and b: roots stay closed, and `exponent`
-    // is an integer on the way down.
-    const auto root = [&](double power) {
-      into.powers.push_back({graph.child(use, 0), exponent * power});
-    };
-    if (node.name == "sqrt") return root(0.5);
-    if (node.name == "rsqrt") return root(-0.5);
-    if (node.name == "pow") {
-      if (auto power = graph.scalar_value(graph.child(use, 1))) return root(*power);
-    }
+  if (depth == 0 || node.kind != Kind::kPointwise || !is_float(node.dtype) || !is_power(node)) {
+    into.powers.push_back({use, exponent});
+    return;
   }
-  into.powers.push_back({use, exponent});
+  const std::vector<Use> operands = graph.children(use);
+  const auto multiply_by = [&](const Use& operand, double power) {
+    collect_factors(graph, operand, exponent * power, depth - 1, into);
+  };
+  // sqrt(a * b) is not sqrt(a) * sqrt(b) for negative a and b: roots stay closed, and `exponent` is
+  // an integer on the way down.
+  const auto multiply_by_root = [&](double power) {
+    into.powers.push_back({operands[0], exponent * power});
+  };
+  if (node.name == "mul" || node.name == "div") {
+    multiply_by(operands[0], 1);
+    multiply_by(operands[1], node.name == "mul" ? 1 : -1);
+  } else if (node.name == "integer_pow") {
+    multiply_by(operands[0], static_cast<double>(integer_exponent(node)));
+  } else if (node.name == "neg") {
+    into.coefficient *= std::pow(-1.0, exponent);
+    multiply_by(operands[0], 1);
+  } else if (node.name == "pow") {
+    multiply_by_root(*graph.scalar_value(operands[1]));
+  } else {
+    multiply_by_root(node.name == "sqrt" ? 0.5 : -0.5);
+  }
 }
 
 bool has_factor_within(const axis::Node& node, bool (*test)(const axis::Node&), int depth) {
@@ -70,18 +84,21 @@ void collect_terms(Graph& graph, const Use& use, double coefficient, int depth, 
     return;
   }
   const axis::Node& node = *use.node;
-  if (node.kind == Kind::kPointwise && is_float(node.dtype) && depth > 0) {
-    const auto operand = [&](std::size_t i, double scale) {
-      collect_terms(graph, graph.child(use, i), coefficient * scale, depth - 1, into);
-    };
-    if (node.name == "add") return operand(0, 1), operand(1, 1);
-    if (node.name == "sub") return operand(0, 1), operand(1, -1);
-    if (node.name == "neg") return operand(0, -1);
+  const auto add = [&](const Use& operand, double scale) {
+    collect_terms(graph, operand, coefficient * scale, depth - 1, into);
+  };
+  if (depth > 0 && node.kind == Kind::kPointwise && is_float(node.dtype)) {
+    if (node.name == "neg") return add(graph.child(use, 0), -1);
+    if (node.name == "add" || node.name == "sub") {
+      const std::vector<Use> operands = graph.children(use);
+      add(operands[0], 1);
+      return add(operands[1], node.name == "add" ? 1 : -1);
+    }
     if (node.name == "mul" || node.name == "div") {
-      const auto lhs = graph.scalar_value(graph.child(use, 0));
-      const auto rhs = graph.scalar_value(graph.child(use, 1));
-      if (rhs) return operand(0, node.name == "mul" ? *rhs : 1 / *rhs);
-      if (lhs && node.name == "mul") return operand(1, *lhs);
+      const std::vector<Use> operands = graph.children(use);
+      const auto lhs = graph.scalar_value(operands[0]), rhs = graph.scalar_value(operands[1]);
+      if (rhs) return add(operands[0], node.name == "mul" ? *rhs : 1 / *rhs);
+      if (lhs && node.name == "mul") return add(operands[1], *lhs);
     }
   }
   into.terms.push_back({coefficient, use});
@@ -216,6 +233,16 @@ double number(const axis::Node& node, std::string_view name) {
   const front::Attr* attr = node.attr(name);
   const double* value = attr ? attr->get_if<double>() : nullptr;
   return value ? *value : 0;
+}
+
+double as_written(double value, DType dtype) {
+  if (dtype != DType::kF32) return value;
+  std::array<char, 32> text;
+  const auto printed =
+      std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(value));
+  double result = value;
+  std::from_chars(text.data(), printed.ptr, result);
+  return result;
 }
 
 bool near(double a, double b, DType dtype) {

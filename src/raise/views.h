@@ -64,6 +64,9 @@ axis::Use convert(axis::Graph& graph, axis::Use use, DType dtype);
 // Attributes of macros: false and 0 when absent.
 bool flag(const axis::Node& node, std::string_view name);
 double number(const axis::Node& node, std::string_view name);
+// A literal arrives rounded to its dtype: 1e-6 as 9.99999997e-07. The shortest decimal that rounds
+// to the same f32 is what the user wrote.
+double as_written(double value, DType dtype);
 // Equal up to a few roundings of `dtype`: literals arrive rounded.
 bool near(double a, double b, DType dtype);
 

@@ -67,7 +67,7 @@ class Checker {
     for (ValueId id : ids) {
       const std::optional<onnx::TensorType>& type = model_.values[id].type;
       if (!type) {
-        problem("{} '{}' has no tensor type", border, name(id));
+        findings_.notes.push_back(fmt::format("{} '{}' is no tensor", border, name(id)));
       } else if (type->shape) {
         check_sizes(border, id, *type->shape);
       }

@@ -68,7 +68,7 @@ class NodeFacts {
   }
 
   std::string names(const std::vector<ValueId>& ids) const {
-    std::vector<std::string_view> parts;
+    std::vector<std::string> parts;
     for (ValueId id : ids) parts.push_back(id == onnx::kAbsent ? "-" : model_.values[id].name);
     return fmt::format("{}", fmt::join(parts, ", "));
   }

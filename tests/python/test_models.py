@@ -12,6 +12,7 @@ from support import models
 from support.cases import case, check, f32, parity
 
 KEY = jax.random.key(0)
+MLP = models.NnxMlp(nnx.Rngs(0))
 
 
 def network(name, fn, inputs, also=()):
@@ -23,9 +24,7 @@ def attention_with_mask(q, k, v, mask):
 
 
 CASES = [
-    network(
-        "nnx mlp", models.NnxMlp(nnx.Rngs(0)), [f32(2, 4)], also=[[f32("B", 4)], [f32("B", "T", 4)]]
-    ),
+    network("nnx mlp", MLP, [f32(2, 4)], also=[[f32("B", 4)], [f32("B", "T", 4)]]),
     network(
         "nnx cnn", models.NnxCnn(nnx.Rngs(0)), [f32(2, 16, 16, 3)], also=[[f32("B", 16, 16, 3)]]
     ),
@@ -68,11 +67,11 @@ CASES = [
         attention_with_mask,
         [f32("B", 3, 2, 8)] * 3 + [f32("B", 1, 3, 3, lo=0.1)],
     ),
-    network("jitted", jax.jit(models.NnxMlp(nnx.Rngs(1)).__call__), [f32("B", 4)]),
+    network("jitted", jax.jit(MLP.__call__), [f32("B", 4)]),
     network("remat", jax.checkpoint(models.NnxBlock(16, 2, nnx.Rngs(2))), [f32(2, 5, 16)]),
     network(
         "gradient of a network",
-        jax.grad(lambda x: jnp.square(models.NnxMlp(nnx.Rngs(0))(x)).sum()),
+        jax.grad(lambda x: jnp.square(MLP(x)).sum()),
         [f32(2, 4)],
     ),
 ]

@@ -388,6 +388,7 @@ TEST(Values, names_are_unique_and_never_empty) {
   EXPECT_EQ(name(""), "2");
   EXPECT_EQ(name("x_1"), "x_1_1");
   EXPECT_EQ(name("x_01"), "x_01");
+  EXPECT_EQ(name("x_0"), "x_0");
   EXPECT_EQ(name("2"), "2_1");
   EXPECT_EQ(name("3"), "3");
   EXPECT_EQ(name(""), "4");
