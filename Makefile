@@ -85,7 +85,7 @@ run_golden = $(BIN)/lit tests/golden --param tools=$(CURDIR)/build/$(1) \
              --workers $(JOBS) --timeout 60 --verbose --xunit-xml-output $(REPORT)/golden-$(1).xml
 run_unit = rm -rf $(REPORT)/unit-$(1) && GTEST_OUTPUT=xml:$(REPORT)/unit-$(1)/ \
            ctest --preset $(1) --parallel $(JOBS) --tests-regex "^unit"
-run_pytest = $(1)/bin/python -m pytest --numprocesses $(JOBS) --quiet --junit-xml $(REPORT)/$(2).xml
+run_pytest = $(1)/bin/python -m pytest --numprocesses $(JOBS) --quiet --tb=short --junit-xml $(REPORT)/$(2).xml
 
 .PHONY: test-quick test-unit test-golden test-asan test-unit-asan test-golden-asan
 test-quick: test-unit test-golden ## unit and text tests
@@ -114,7 +114,7 @@ test-oldest-smoke: .venv-oldest/.jaxport
 
 .PHONY: check-format check-python check-types check-repository format lint
 check-format: setup ## formats of C++ and Python
-	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+	@$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(BIN)/ruff format --check --quiet .
 check-python: setup ## ruff
 	$(BIN)/ruff check --quiet .
@@ -123,7 +123,7 @@ check-types: setup ## mypy
 check-repository: setup ## rules of this repository that no other tool knows
 	$(BIN)/python tools/check_repository.py
 format: setup ## format C++ and Python in place
-	$(BIN)/clang-format -i $(CXX_FILES)
+	@$(BIN)/clang-format -i $(CXX_FILES)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix --quiet .
 lint: setup ## clang-tidy over all C++ files

@@ -37,9 +37,7 @@ Graph::Graph(Graph&&) noexcept = default;
 
 DimScope& Graph::dims() const { return *impl_->dims; }
 Label Graph::label(Dim size) { return impl_->labels.add(size, false); }
-const Dim& Graph::size(Label label) const {
-  return impl_->labels.sizes[static_cast<std::size_t>(label)];
-}
+Dim Graph::size(Label label) const { return impl_->labels.sizes[static_cast<std::size_t>(label)]; }
 
 Dim Graph::size_of(const Labels& labels) const {
   Dim product = 1;

@@ -125,7 +125,7 @@ class Graph {
 
   // --- context labels
   Label label(Dim size);
-  const Dim& size(Label label) const;
+  Dim size(Label label) const;
   Dim size_of(const Labels& labels) const;  // product
 
   // --- smart constructors: the canonical form is kept on every creation. Operands share context

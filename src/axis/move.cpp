@@ -81,10 +81,6 @@ struct Piece {
   std::optional<Label> label;
 };
 
-Dim piece_size(const Graph& graph, const Piece& piece) {
-  return piece.label ? graph.size(*piece.label) : Dim(1);
-}
-
 Piece range_piece(Graph& graph, const Range& range) {
   const Label to = graph.label(range.limit - range.start);
   return {graph.slice(range.base, *range.along, to, range.start, range.limit, 1), to};
@@ -257,41 +253,47 @@ Use Graph::slice(Use operand, Label from, std::optional<Label> to, Dim start, Di
                                 {"stride", front::Attr{stride}}}});
 }
 
-Use Graph::concat(std::vector<Use> operands, const std::vector<std::optional<Label>>& labels,
+namespace {
+
+// A piece that does not vary along its joined label has a real axis there nevertheless.
+Piece with_axis(Graph& graph, Piece piece) {
+  if (!piece.label || contains(piece.use.flat(), *piece.label)) return piece;
+  Pattern axes = piece.use.labels;
+  axes.push_back({*piece.label});
+  piece.use = graph.relayout(std::move(piece.use), axes);
+  piece.use.labels = std::move(axes);
+  return piece;
+}
+
+}  // namespace
+
+Use Graph::concat(std::vector<Use> operands, const std::vector<std::optional<Label>>& pieces,
                   Label to) {
-  std::vector<Piece> pieces;
+  std::vector<Piece> parts;
   for (std::size_t j = 0; j < operands.size(); ++j) {
-    Piece piece{std::move(operands[j]), labels[j]};
-    if (piece.label && !contains(piece.use.flat(), *piece.label)) {
-      Pattern axes = piece.use.labels;
-      axes.push_back({*piece.label});
-      piece.use = relayout(piece.use, axes);
-      piece.use.labels = std::move(axes);
-    }
-    pieces.push_back(std::move(piece));
+    parts.push_back(with_axis(*this, {std::move(operands[j]), pieces[j]}));
   }
-  pieces = join_neighbours(*this, std::move(pieces));
-  if (pieces.size() == 1 && pieces[0].label && piece_size(*this, pieces[0]) == size(to)) {
-    return rename(pieces[0].use, *pieces[0].label, to);
+  parts = join_neighbours(*this, std::move(parts));
+  if (parts.size() == 1 && parts[0].label && size(*parts[0].label) == size(to)) {
+    return rename(parts[0].use, *parts[0].label, to);
   }
   Draft draft{.kind = Kind::kConcat,
               .name = "concat",
-              .dtype = pieces[0].use.node->dtype,
+              .dtype = parts[0].use.node->dtype,
               .operands = {},
               .out = {},
               .roles = {{"o", {to}}}};
   Labels out{to};
-  for (std::size_t j = 0; j < pieces.size(); ++j) {
-    Use use = std::move(pieces[j].use);
-    if (auto& label = pieces[j].label) {
+  for (std::size_t j = 0; j < parts.size(); ++j) {
+    Use use = std::move(parts[j].use);
+    Labels joined;
+    if (auto& piece = parts[j].label) {
       // A label of its own for each piece, whatever the pieces were called.
-      const Label own = this->label(size(*label));
-      use = rename(use, *label, own);
-      draft.roles.push_back({fmt::format("i{}", j), {own}});
-      add_new(out, without(use.flat(), {own}));
-    } else {
-      add_new(out, use.flat());
+      joined = {label(size(*piece))};
+      use = rename(use, *piece, joined[0]);
+      draft.roles.push_back({fmt::format("i{}", j), joined});
     }
+    add_new(out, without(use.flat(), joined));
     draft.operands.push_back(std::move(use));
   }
   std::ranges::sort(draft.roles);

@@ -70,8 +70,9 @@ Use product_as_power(const Call& call) {
   for (std::size_t i : {0u, 1u}) {
     const Node& node = *call[i].node;
     if (!node.is(Kind::kPointwise, "integer_pow")) continue;
-    const auto* y = node.attr("y")->get_if<std::int64_t>();
-    if (y && *y == 2 && call.graph.child(call[i], 0) == call[1 - i]) {
+    const front::Attr* y = node.attr("y");
+    const auto* exponent = y ? y->get_if<std::int64_t>() : nullptr;
+    if (exponent && *exponent == 2 && call.graph.child(call[i], 0) == call[1 - i]) {
       return power(call, call[1 - i], 3);
     }
   }
@@ -284,28 +285,24 @@ bool is_kept(const PointwiseRow& row, std::string_view attr) {
 }
 
 // One idea, one name.
-void respell(Call& call) {
-  if (call.name == "square") {
-    call.name = "integer_pow";
-    call.attrs = {{"y", front::Attr{std::int64_t{2}}}};
-  } else if (call.name == "add_any") {
-    call.name = "add";
-  }
+std::string_view canonical_name(std::string_view name) {
+  if (name == "square") return "integer_pow";
+  return name == "add_any" ? "add" : name;
 }
 
 }  // namespace
 
 const PointwiseRow* find_pointwise(std::string_view name) {
-  if (name == "square") name = "integer_pow";
-  if (name == "add_any") name = "add";
+  name = canonical_name(name);
   auto row = std::ranges::lower_bound(kRows, name, {}, &PointwiseRow::name);
   return row != std::ranges::end(kRows) && row->name == name ? row : nullptr;
 }
 
 Use Graph::pointwise(std::string_view name, std::vector<Use> operands, DType dtype,
                      front::Attrs attrs) {
-  Call call{*this, impl_->parts, name, std::move(operands), dtype, std::move(attrs), {}};
-  respell(call);
+  if (name == "square") attrs = {{"y", front::Attr{std::int64_t{2}}}};
+  Call call{*this, impl_->parts, canonical_name(name), std::move(operands), dtype, std::move(attrs),
+            {}};
   const PointwiseRow* row = find_pointwise(call.name);
   if (row) {
     std::erase_if(call.attrs, [&](const auto& attr) { return !is_kept(*row, attr.first); });

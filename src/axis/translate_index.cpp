@@ -166,8 +166,9 @@ Ints field_ints(const Translation& t, const front::Record& record, std::string_v
 
 // A start that is known when the program is built: a constant, or the value of a size.
 std::optional<Dim> known_index(const Graph& graph, const Use& use) {
-  if (auto value = graph.scalar_value(use)) return Dim(static_cast<std::int64_t>(*value));
   const Node& node = *use.node;
+  if (!is_integer(node.dtype)) return std::nullopt;
+  if (auto value = graph.scalar_value(use)) return Dim(static_cast<std::int64_t>(*value));
   const front::Attr* dim =
       node.is(Kind::kPrim, "dim_as_value") ? front::find(node.prim->eqn.attrs, "dim") : nullptr;
   const auto* value = dim ? dim->get_if<Dim>() : nullptr;

@@ -166,6 +166,11 @@ Views translate_pointwise(Translation& t) {
   const bool fits =
       row.name == "select_n" ? t.in.size() > row.operands - 1 : t.in.size() == row.operands;
   t.require(fits && t.eqn.out.size() == 1, "the numbers of operands and results do not fit");
+  if (t.eqn.primitive == "integer_pow") front::get_int(t.eqn, "y");  // E031 unless it is there
+  for (const View& view : t.in) {
+    const bool has_rank = view.dims.empty() || view.dims.size() == t.out_shape().size();
+    t.require(has_rank, "an operand has neither the rank of the result nor rank 0");
+  }
   Unified unified = unify(t.graph, std::move(t.in));
   Use use = t.graph.pointwise(t.eqn.primitive, std::move(unified.uses), t.dtype(), t.eqn.attrs);
   return one({std::move(use), std::move(unified.dims)});

@@ -156,6 +156,12 @@ View reshape(Graph& graph, const View& view, const Dims& shape) {
     for (std::size_t i = 0; i < merged.size(); ++i) cuts.set(merged[i], unfit_dims[i]);
   }
   result.use = cuts(result.use);
+  // A reshape back may fit what an earlier one merged.
+  while (result.use.node->kind == Kind::kRelayout) {
+    Use inner = graph.child(result.use, 0);
+    if (!inner) break;
+    result.use = std::move(inner);
+  }
   return result;
 }
 
@@ -176,7 +182,7 @@ Labels unless_unit(Graph& graph, const Dim& size) {
 // digits depend on is symbolic.
 Use pick_product(Graph& graph, Use use, const Labels& along, std::int64_t index) {
   for (std::size_t i = along.size(); i-- > 0;) {
-    const Dim& size = graph.size(along[i]);
+    const Dim size = graph.size(along[i]);
     const bool leading = i == 0 || index == 0;
     if (!leading && !size.is_static()) return {};
     use = graph.pick(std::move(use), along[i], leading ? index : index % size.value());
@@ -233,7 +239,7 @@ View slice_dim(Graph& graph, const View& view, std::size_t dim, const Dim& start
   Labels lead = view.dims[dim], trail;
   Dim lead_start = start, lead_count = count;
   while (stride == 1 && lead.size() > 1) {
-    const Dim& last = graph.size(lead.back());
+    const Dim last = graph.size(lead.back());
     const auto fewer_start =
         lead_start == Dim(0) ? std::optional(Dim(0)) : exact_div(lead_start, last);
     const auto fewer_count = exact_div(lead_count, last);
@@ -265,7 +271,7 @@ namespace {
 // Dims of one label each whose symbolic sizes JAX knows to be equal and we cannot show to be.
 Refined take_as_equal(Graph& graph, std::span<const Labels> factorisations) {
   for (const Labels& labels : factorisations) {
-    const Dim &first = graph.size(factorisations[0][0]), &other = graph.size(labels[0]);
+    const Dim first = graph.size(factorisations[0][0]), other = graph.size(labels[0]);
     if (equal(first, other) == Truth::kNo) {
       throw Error("E032",
                   fmt::format("sizes {} and {} of one dim differ", first.str(), other.str()));

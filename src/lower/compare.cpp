@@ -29,6 +29,12 @@ Results logic(Ctx& c) {
   return c.op.call(c.out_type().dtype == DType::kBool ? Logical.text : Bitwise.text, c.operands());
 }
 
+template <OpName Logical>
+Results logic_only(Ctx& c) {
+  if (c.out_type().dtype != DType::kBool) c.unsupported("integers need opset 18");
+  return c.op.call(Logical.text, c.operands());
+}
+
 Results is_finite(Ctx& c) {
   auto [x] = c.in<1>();
   return c.op.Not(c.op.Or(c.op.IsInf(x), c.op.IsNaN(x)));
@@ -48,7 +54,8 @@ Results select_n(Ctx& c) {
 
 constexpr Row kRows[] = {
     // sorted by primitive
-    {"and", logic<"And", "BitwiseAnd">},
+    {"and", logic<"And", "BitwiseAnd">, 18},
+    {"and", logic_only<"And">},
     {"eq", same<"Equal">},
     {"ge", ordered<"GreaterOrEqual">},
     {"gt", ordered<"Greater">},
@@ -56,10 +63,13 @@ constexpr Row kRows[] = {
     {"le", ordered<"LessOrEqual">},
     {"lt", ordered<"Less">},
     {"ne", ne},
-    {"not", logic<"Not", "BitwiseNot">},
-    {"or", logic<"Or", "BitwiseOr">},
+    {"not", logic<"Not", "BitwiseNot">, 18},
+    {"not", logic_only<"Not">},
+    {"or", logic<"Or", "BitwiseOr">, 18},
+    {"or", logic_only<"Or">},
     {"select_n", select_n},
-    {"xor", logic<"Xor", "BitwiseXor">},
+    {"xor", logic<"Xor", "BitwiseXor">, 18},
+    {"xor", logic_only<"Xor">},
 };
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 

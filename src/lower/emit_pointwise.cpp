@@ -63,7 +63,10 @@ Arrangement Emitter::aligned(const Node& node, const Labels& labels, std::option
   std::vector<const Edge*> active;
   std::vector<LabelSet> sets;
   std::vector<Arrangement> candidates;
+  const bool is_static = std::ranges::all_of(node.sizes, &Dim::is_static);
+  std::vector<LabelSet> seen_in_part;  // a constant repeats inside a merged dim of static size only
   for (const Edge& edge : node.edges) {
+    if (!is_constant(edge) || !is_static) seen_in_part.emplace_back(node.sizes.size(), edge.axes);
     if (is_constant(edge)) continue;
     active.push_back(&edge);
     sets.emplace_back(node.sizes.size(), edge.axes);
@@ -100,14 +103,14 @@ Arrangement Emitter::aligned(const Node& node, const Labels& labels, std::option
   Arrangement best;
   double best_price = std::numeric_limits<double>::infinity();
   for (const Arrangement& candidate : candidates) {
-    Arrangement arrangement = split_partial(candidate, sets);
+    Arrangement arrangement = split_partial(candidate, seen_in_part);
     double cost = regret(node, arrangement);
     for (std::size_t i = 0; i < active.size(); ++i) {
       cost += broadcastable(*active[i], node.sizes, projected(arrangement, sets[i])).first;
     }
     if (cost < best_price) best_price = cost, best = std::move(arrangement);
   }
-  if (best.empty() && !labels.empty()) best = split_partial(candidates[0], sets);
+  if (best.empty() && !labels.empty()) best = split_partial(candidates[0], seen_in_part);
   return best;
 }
 

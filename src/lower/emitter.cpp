@@ -43,6 +43,10 @@ Dim size_of(const Labels& labels, const Dims& sizes) {
   return size;
 }
 
+bool is_static(const Arrangement& arrangement, const Dims& sizes) {
+  return size_of(axis::flatten(arrangement), sizes).is_static();
+}
+
 Dims shape_of(const Arrangement& arrangement, const Dims& sizes) {
   Dims shape;
   for (const Labels& labels : arrangement) shape.push_back(size_of(labels, sizes));
@@ -243,11 +247,8 @@ Value Emitter::bring(const Edge& edge, const Dims& sizes, const Arrangement& to)
   if (is_constant(edge)) return constant(edge, sizes, to, false);
   Conversion way = cheapest(edge, sizes, to);
   if (way.price == std::numeric_limits<double>::infinity()) {
-    throw Error(
-        "E014",
-        fmt::format("cannot bring '{}' into the layout that its user needs: a symbolic size "
-                    "cannot be divided",
-                    edge.node->name));
+    throw Error("BUG", fmt::format("'{}' has no conversion to the layout that its user needs",
+                                   edge.node->name));
   }
   Value value = variants(edge.node)[way.variant].value;
   for (Step& step : way.steps) {
@@ -259,7 +260,7 @@ Value Emitter::bring(const Edge& edge, const Dims& sizes, const Arrangement& to)
 }
 
 Value Emitter::bring_full(const Edge& edge, const Dims& sizes, const Arrangement& to) {
-  if (is_constant(edge)) return constant(edge, sizes, to, true);
+  if (is_constant(edge) && is_static(to, sizes)) return constant(edge, sizes, to, true);
   const LabelSet mine(sizes.size(), edge.axes);
   Arrangement before, after;  // Expand turns the unit dims of `before` into the missing labels
   bool missing = false;

@@ -29,6 +29,17 @@ std::optional<std::int64_t> static_elements(const Node& node) {
   return count;
 }
 
+bool has_symbol(const front::Attr& attr) {
+  if (const auto* dim = attr.get_if<Dim>()) return !dim->is_static();
+  const auto* list = attr.get_if<front::List>();
+  return list && std::ranges::any_of(*list, [](const front::Attr& a) { return has_symbol(a); });
+}
+
+// Run-time sizes are no constants, whatever the primitive makes of them.
+bool has_symbol(const front::Eqn& eqn) {
+  return std::ranges::any_of(eqn.attrs, [](const auto& entry) { return has_symbol(entry.second); });
+}
+
 bool may_grow(const Node& node) {
   return node.kind == Kind::kPointwise || node.kind == Kind::kRelayout || node.kind == Kind::kIota;
 }
@@ -67,7 +78,10 @@ void Facts::find_constants() {
   for (const Node* node : order_) {
     const auto elements = static_elements(*node);
     if (!elements || node->kind == Kind::kInput) continue;
-    if (node->kind == Kind::kPrim && !eval::knows(node->prim->eqn.primitive)) continue;
+    if (node->kind == Kind::kPrim &&
+        (!eval::knows(node->prim->eqn.primitive) || has_symbol(node->prim->eqn))) {
+      continue;
+    }
     std::int64_t largest = kLargestComputed;
     bool all = true;
     for (const axis::Edge& edge : node->edges) {

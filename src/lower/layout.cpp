@@ -292,14 +292,31 @@ bool overlap(const Piece& a, const Piece& b) {
   return starts_inside(a, b, b_end) || starts_inside(b, a, a_end);
 }
 
+namespace {
+
+// [B T] -> [T B] of one axis: the two sides have no common cut, but the target's pieces are whole
+// in the axis, so a Reshape brings them about after the elements are in order.
+std::optional<std::vector<Step>> through_whole_pieces(const Layout& from, const Layout& to) {
+  Layout one_dim(1);
+  for (const PhysicalDim& dim : to) one_dim[0].insert(one_dim[0].end(), dim.begin(), dim.end());
+  Layout whole;
+  for (const Piece& piece : merged(one_dim)[0]) whole.push_back({piece});
+  if (whole == to) return std::nullopt;
+  auto steps = conversion(from, whole);
+  if (steps) steps->push_back({{}, to});
+  return steps;
+}
+
+}  // namespace
+
 std::optional<std::vector<Step>> conversion(const Layout& from, const Layout& to) {
   if (from == to) return std::vector<Step>{};
   Layout source = from, target = to;
-  if (!cut(source, target)) return std::nullopt;
+  if (!cut(source, target)) return through_whole_pieces(from, to);
   if (source == target) return std::vector<Step>{};
   Planner planner(target, to);
   auto positions = planner.positions(source);
-  if (!positions) return std::nullopt;
+  if (!positions) return through_whole_pieces(from, to);
   if (planner.in_order(*positions)) return std::vector<Step>{{{}, to}};
   Plan torn = planner.through(*positions, Planner::split_where_torn(*positions));
   Plan runs = planner.through(*positions, planner.runs_inside_target_dims(*positions));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positional primitives that move data: pad, rev.
+// Positional primitives that move data, and sizes as values.
 #include <algorithm>
 #include <limits>
 
@@ -73,7 +73,14 @@ Results rev(Ctx& c) {
       "Slice", {x, c.ints(starts), c.ints(ends), c.ints(dims), c.ints(steps)}, {}, x.shape());
 }
 
-constexpr Row kRows[] = {{"pad", pad}, {"rev", rev}};
+Results dim_as_value(Ctx& c) {
+  const front::Attr& attr = c.attr("dim");
+  const auto* number = attr.get_if<std::int64_t>();
+  const Value size = c.dim(number ? Dim(*number) : *attr.get_if<Dim>());
+  return c.cast(c.op.Squeeze(size), c.out_type().dtype);
+}
+
+constexpr Row kRows[] = {{"dim_as_value", dim_as_value}, {"pad", pad}, {"rev", rev}};
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 
 }  // namespace

@@ -23,6 +23,7 @@ Results sort(Ctx& c) {
   const Dim size = c.in_type(0).shape[static_cast<std::size_t>(dimension)];
   const Values found =
       c.op.call_n("TopK", {c.in(0), c.dim(size)}, 2, {{"axis", dimension}, {"largest", 0}});
+  for (const Value& result : found) c.op.set_shape(result, c.in_type(0).shape);
   Values results{found[0]};
   for (std::size_t i = 1; i < c.operands().size(); ++i) {
     results.push_back(c.op.GatherElements(c.in(i), found[1], onnx::Args{{"axis", dimension}}));

@@ -289,6 +289,7 @@ class Printer {
   }
   void attribute_value(const std::vector<std::string>& values, int) {
     std::vector<std::string> parts;
+    parts.reserve(values.size());
     for (const std::string& value : values) parts.push_back(quoted(value));
     add(": strings = [{}]", fmt::join(parts, ", "));
   }
@@ -302,6 +303,7 @@ class Printer {
   }
   std::string names(const std::vector<ValueId>& ids) const {
     std::vector<std::string> parts;
+    parts.reserve(ids.size());
     for (ValueId id : ids) parts.push_back(name(id));
     return fmt::format("{}", fmt::join(parts, ", "));
   }

@@ -8,7 +8,8 @@
 
 namespace jaxport::tool {
 
-constexpr int kSame = 0, kDifferent = 1, kFailed = 2;  // exit codes
+// Exit codes. kFound: there are problems or differences.
+constexpr int kOk = 0, kFound = 1, kFailed = 2;
 
 using Run = std::function<int()>;
 

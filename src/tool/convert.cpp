@@ -49,7 +49,7 @@ int convert(Arguments arguments) {
   fmt::print("{}  {} nodes  {} bytes  parse {:.3f} s  compile {:.3f} s  write {:.3f} s\n",
              arguments.output, with_separators(onnx::stats(model).nodes), with_separators(bytes),
              parse, compile, write);
-  return kSame;
+  return kOk;
 }
 
 }  // namespace

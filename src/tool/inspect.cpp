@@ -66,14 +66,14 @@ int check_file(const std::string& path) {
   for (const std::string& note : findings.notes) fmt::print("{}: note: {}\n", path, note);
   fmt::print("{}: {} problem{}\n", path, findings.problems.size(),
              findings.problems.size() == 1 ? "" : "s");
-  return findings.problems.empty() ? kSame : kDifferent;
+  return findings.problems.empty() ? kOk : kFound;
 }
 
 int diff_files(const std::string& lhs, const std::string& rhs) {
   const std::vector<Difference> found = differences(wire::load(lhs), wire::load(rhs));
   if (found.empty()) {
     fmt::print("the models are the same\n");
-    return kSame;
+    return kOk;
   }
   std::vector<std::vector<std::string>> rows;
   for (const Difference& difference : found) {
@@ -82,7 +82,7 @@ int diff_files(const std::string& lhs, const std::string& rhs) {
     rows.push_back({"", ">", side(difference.rhs)});
   }
   fmt::print("< {}\n> {}\n{}", lhs, rhs, aligned(rows));
-  return kDifferent;
+  return kFound;
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ Run add_stats(CLI::App& command) {
   return [path, as_json] {
     const onnx::Model model = wire::load(*path);
     (*as_json ? print_stats_json : print_stats_table)(model, onnx::stats(model));
-    return kSame;
+    return kOk;
   };
 }
 
@@ -107,7 +107,7 @@ Run add_text(CLI::App& command) {
   auto path = add_model(command, "model", "an ONNX file");
   return [path] {
     fmt::print("{}", onnx::print(wire::load(*path)));
-    return kSame;
+    return kOk;
   };
 }
 

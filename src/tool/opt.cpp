@@ -32,7 +32,7 @@ int main_program(int argc, char** argv) {
   return run_program(app, argc, argv, [&] {
     options.raise.enabled = !no_raise;
     fmt::print("{}", chosen->run(read_program(path), options));
-    return kSame;
+    return kOk;
   });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Field numbers of onnx.proto3, named as there. Only the fields that jaxport reads or writes.
+// Field numbers of onnx.proto, named as there. Only the fields that jaxport reads or writes.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ constexpr Number node = 1, name = 2, initializer = 5, input = 11, output = 12, v
 }
 namespace node {
 constexpr Number input = 1, output = 2, name = 3, op_type = 4, attribute = 5, domain = 7,
-                 overload = 8, metadata_props = 9;
+                 metadata_props = 9;
 }
 namespace attribute {
 constexpr Number name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9,
@@ -48,8 +48,8 @@ constexpr Number dim_value = 1, dim_param = 2;
 }
 namespace tensor {
 constexpr Number dims = 1, data_type = 2, segment = 3, float_data = 4, int32_data = 5,
-                 string_data = 6, int64_data = 7, name = 8, raw_data = 9, double_data = 10,
-                 uint64_data = 11, external_data = 13, data_location = 14;
+                 int64_data = 7, name = 8, raw_data = 9, double_data = 10, uint64_data = 11,
+                 external_data = 13, data_location = 14;
 }
 
 // AttributeProto.AttributeType

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from support.cases import case, check, f32, f64, i32, parity
+from support.cases import case, check, f32, i32, parity
 
 NHWC = ("NHWC", "HWIO", "NHWC")
 NCHW = ("NCHW", "OIHW", "NCHW")
@@ -33,7 +33,7 @@ CONVOLUTIONS = [
     conv(
         "NHWC",
         [f32(2, 8, 7, 3), f32(3, 3, 3, 4)],
-        also=[[f32("B", 8, 7, 3), f32(3, 3, 3, 4)], [f64(1, 5, 5, 2), f64(3, 2, 2, 4)]],
+        also=[[f32("B", 8, 7, 3), f32(3, 3, 3, 4)]],
     ),
     conv("NCHW", [f32(2, 3, 8, 7), f32(4, 3, 3, 3)], dimension_numbers=NCHW),
     conv(
@@ -54,7 +54,6 @@ CONVOLUTIONS = [
     ),
     conv("groups", [f32("B", 6, 6, 4), f32(3, 3, 2, 6)], feature_group_count=2),
     conv("depthwise", [f32(2, 6, 6, 4), f32(3, 3, 1, 8)], feature_group_count=4),
-    conv("batch groups", [f32(4, 6, 6, 3), f32(3, 3, 3, 4)], batch_group_count=2),
     conv("patches", [f32("B", 8, 8, 3), f32(4, 4, 3, 5)], window_strides=(4, 4)),
     conv("symbolic image", [f32("B", "H + 2", "W + 2", 3), f32(3, 3, 3, 4)]),
     conv(

@@ -40,6 +40,29 @@ def test_unknown_primitives_are_listed_at_once():
     assert "f32[8]" in error.equation
 
 
+REFUSED = {
+    "approx_top_k": (lambda x: lax.approx_max_k(x, 2), [(8,)]),
+    "batch_group_count": (
+        lambda x, w: lax.conv_general_dilated(x, w, (1,), "VALID", batch_group_count=2),
+        [(4, 3, 9), (4, 3, 3)],
+    ),
+    "cholesky": (jnp.linalg.cholesky, [(3, 3)]),
+    "fft": (jnp.fft.fft, [(8,)]),
+    "random_bits": (lambda x: x + jax.random.normal(jax.random.key(0), (3,)), [(3,)]),
+    "scan": (lambda x: lax.scan(lambda carry, y: (carry + y, carry), 0.0, x), [(3,)]),
+    "while": (lambda x: lax.while_loop(lambda y: y.sum() < 9, lambda y: y + 1, x), [(3,)]),
+}
+
+
+@pytest.mark.parametrize("word", REFUSED)
+def test_what_cannot_be_converted_is_named(word):
+    fn, inputs = REFUSED[word]
+    error = error_of(fn, inputs)
+    assert error.code in ("E012", "E013")
+    assert word in str(error)
+    assert error.help
+
+
 def test_a_function_that_does_not_trace():
     def fn(x, flag):
         return x + 1 if flag > 0 else x

@@ -91,6 +91,15 @@ TEST(View, a_reshape_back_finds_the_value_again) {
             "out 0: f32[4*B,6] = %0[a b c -> (a b) c]\n");
 }
 
+TEST(View, a_reshape_across_factors_and_back_leaves_nothing) {
+  EXPECT_EQ(nodes_of(R"(func @f(%x: f32[4,6]) {
+    %a: f32[6,4] = reshape %x {dimensions = none, new_sizes = (6, 4)}
+    %b: f32[4,6] = reshape %a {dimensions = none, new_sizes = (4, 6)}
+    return %b
+  })"),
+            "out 0: f32[4,6] = %0[a b -> a b]\n");
+}
+
 TEST(View, reshape_of_empty_values) {
   expect_same_values(R"(func @f(%x: f32[0,4]) {
     %a: f32[3,0] = reshape %x {dimensions = none, new_sizes = (3, 0)}
@@ -245,6 +254,17 @@ TEST(Build, names_the_equation_that_does_not_fit) {
     return %a
   })"),
             "E032: sizes 3 and 4 of one dim differ");
+  EXPECT_EQ(message(R"(func @f(%x: f32[3], %y: f32[2,3]) {
+    %a: f32[2,3] = add %x %y
+    return %a
+  })"),
+            "E032: primitive 'add': an operand has neither the rank of the result nor rank 0");
+  EXPECT_EQ(message(R"(func @f(%x: f32[3]) {
+    %a: f32[3] = integer_pow %x
+    return %a
+  })")
+                .substr(0, 4),
+            "E031");
   EXPECT_EQ(message(R"(func @f(%x: f32[3]) {
     %a: f32[3] = add %x
     return %a
