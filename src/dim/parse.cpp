@@ -24,8 +24,8 @@ bool is_letter(char c) {
 // product = signed {("*" | "//" | "%") signed}
 // signed  = {"+" | "-"} power
 // power   = primary [("^" | "**") number]
-// primary = number | symbol | "(" sum ")" | ("floordiv" | "mod" | "max" | "min") "(" sum "," sum
-// ")"
+// primary = number | symbol | "(" sum ")" | function "(" sum "," sum ")"
+// function = "floordiv" | "mod" | "max" | "min"
 class Parser {
  public:
   Parser(DimScope& scope, std::string_view text) : scope_(scope), text_(text) { skip_space(); }

@@ -126,16 +126,18 @@ class Parser {
     const std::size_t start = in_.position();
     std::string name = in_.name();
     if (name.empty()) in_.fail_at(start, "expected a name");
-    if (body.ids.contains(name))
+    if (body.ids.contains(name)) {
       in_.fail_at(start, fmt::format("%{} is defined twice", excerpt(name)));
+    }
     in_.expect(":");
     return {type(), std::move(name)};
   }
 
   ValueId define(Body& body, Type type, const std::string& name) {
     const ValueId id = body.function.add_value(std::move(type), name);
-    if (!body.ids.emplace(name, id).second)
+    if (!body.ids.emplace(name, id).second) {
       in_.fail(fmt::format("%{} is defined twice", excerpt(name)));
+    }
     return id;
   }
 
@@ -156,8 +158,9 @@ class Parser {
         break;
       }
       const auto found = body.ids.find(name);
-      if (found == body.ids.end())
+      if (found == body.ids.end()) {
         in_.fail_at(start, fmt::format("%{} is not defined", excerpt(name)));
+      }
       ids.push_back(found->second);
       if (in_.take(",") && in_.peek() != '%') in_.fail("expected an operand");
     }

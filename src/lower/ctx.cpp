@@ -25,7 +25,8 @@ void Ctx::expect_operands(std::size_t count) const {
 }
 
 void Ctx::unsupported(std::string why) const {
-  throw Error("E013", fmt::format("primitive '{}': {}", eqn_.primitive, why));
+  throw Error("E013", fmt::format("primitive '{}': {}", eqn_.primitive, why))
+      .help("rewrite this part with other operations, or ask for it to be supported");
 }
 
 const front::Attr& Ctx::attr(std::string_view name) const {

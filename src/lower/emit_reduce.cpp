@@ -69,7 +69,8 @@ Value reduced(onnx::Builder& op, std::string_view name, Value x, const Ints& axe
 Value reduced_logical(onnx::Builder& op, const axis::Node& node, Value x, const Ints& axes,
                       bool keep) {
   if (node.dtype != DType::kBool) {
-    throw Error("E013", fmt::format("primitive '{}' on integers has no ONNX reduction", node.name));
+    throw Error("E013", fmt::format("primitive '{}' on integers has no ONNX reduction", node.name))
+        .help("reduce truth values, or ask for it to be supported");
   }
   const Value number = op.Cast(x, onnx::Args{{"to", DType::kI32}});
   const std::string_view name = node.name == "reduce_and"  ? "ReduceMin"

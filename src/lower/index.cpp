@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading and writing at computed positions.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
-#include "lower/ctx.h"
+#include "lower/positions.h"
 
 namespace jaxport::lower {
 namespace {
-
-Ints int_field(const front::Record& record, std::string_view name) {
-  Ints result;
-  for (const auto& [field, value] : record.fields) {
-    if (field != name) continue;
-    for (const front::Attr& entry : *value.get_if<front::List>())
-      result.push_back(*entry.get_if<std::int64_t>());
-  }
-  return result;
-}
 
 // x[…, i, …] along one axis: every other dim is taken whole.
 struct Take {
@@ -24,44 +15,94 @@ struct Take {
   Ints offset_dims;  // dims of the result that come from the operand
 };
 
-std::optional<Take> take_of(const front::Eqn& eqn, std::span<const front::Type> in) {
-  const auto* numbers = front::find(eqn.attrs, "dimension_numbers")->get_if<front::Record>();
-  const Ints map = int_field(*numbers, "start_index_map");
-  if (map.size() != 1 || int_field(*numbers, "collapsed_slice_dims") != map ||
-      !int_field(*numbers, "operand_batching_dims").empty()) {
-    return std::nullopt;
-  }
-  const Dims sizes = front::get_dims(eqn, "slice_sizes");
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (static_cast<std::int64_t>(i) != map[0] && !(sizes[i] == in[0].shape[i]))
-      return std::nullopt;
-  }
-  return Take{map[0], int_field(*numbers, "offset_dims")};
+std::optional<Take> take_of(const front::Eqn& eqn, const Windows& windows) {
+  const bool one =
+      windows.map.size() == 1 && windows.dropped == windows.map && windows.partial == windows.map;
+  if (!one) return std::nullopt;
+  return Take{windows.map[0], int_field(eqn, "dimension_numbers", "offset_dims")};
 }
 
-// Gather delivers [operand dims before the axis][index dims][operand dims after it]; jaxpr order is
-// a permutation of that.
+// The order in which a gather delivers the dims of its result. Gather: [operand dims before the
+// axis][index dims][operand dims after it]. GatherND: [index dims][window dims of partial operand
+// dims][whole operand dims].
 Order gather_order(const front::Eqn& eqn, std::span<const front::Type> in,
                    std::span<const front::Type> out) {
-  const auto take = take_of(eqn, in);
-  if (!take) return {};
-  Ints order(take->offset_dims.begin(), take->offset_dims.begin() + take->axis);
+  const Windows windows = gather_windows(eqn, in[0].shape);
+  const Ints offset_dims = int_field(eqn, "dimension_numbers", "offset_dims");
+  Ints index_dims;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(out[0].shape.size()); ++i) {
-    if (std::ranges::find(take->offset_dims, i) == take->offset_dims.end()) order.push_back(i);
+    if (std::ranges::find(offset_dims, i) == offset_dims.end()) index_dims.push_back(i);
   }
-  order.insert(order.end(), take->offset_dims.begin() + take->axis, take->offset_dims.end());
-  return {{}, {order}};
+  Ints order;
+  auto append = [&](auto first, auto last) { order.insert(order.end(), first, last); };
+  if (const auto take = take_of(eqn, windows)) {
+    append(offset_dims.begin(), offset_dims.begin() + take->axis);
+    append(index_dims.begin(), index_dims.end());
+    append(offset_dims.begin() + take->axis, offset_dims.end());
+    return {{}, {order}};
+  }
+  append(index_dims.begin(), index_dims.end());
+  Ints kept;  // operand dims that the result has, in order
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(in[0].shape.size()); ++i) {
+    if (!windows.is_dropped(i)) kept.push_back(i);
+  }
+  Ints operand;
+  for (const Ints* group : {&windows.partial, &windows.whole}) {
+    for (std::int64_t dim : *group) {
+      operand.push_back(dim);
+      auto at = std::ranges::find(kept, dim);
+      if (at != kept.end())
+        order.push_back(offset_dims[static_cast<std::size_t>(at - kept.begin())]);
+    }
+  }
+  return {{operand}, {order}};
+}
+
+double fill_value(Ctx& c) {
+  if (c.has("fill_value")) {
+    const auto* integer = c.attr("fill_value").get_if<std::int64_t>();
+    return integer ? static_cast<double>(*integer) : c.param<double>("fill_value");
+  }
+  const DType dtype = c.out_type().dtype;
+  if (is_float(dtype)) return std::numeric_limits<double>::quiet_NaN();
+  // JAX fills with the smallest signed, the largest unsigned number.
+  const int bits = bit_width(dtype);
+  if (is_signed(dtype)) return -std::ldexp(1.0, bits - 1);
+  return is_unsigned(dtype) ? std::ldexp(1.0, bits) - 1 : 1;
+}
+
+Value filled(Ctx& c, Value taken, Value valid, std::size_t before) {
+  Dims mask_shape(before, Dim(1));
+  mask_shape.insert(mask_shape.end(), valid.shape().begin(), valid.shape().end());
+  mask_shape.resize(taken.rank(), Dim(1));
+  return c.op.Where(c.reshape(valid, mask_shape), taken, c.op.scalar_like(taken, fill_value(c)));
+}
+
+// Windows at computed starts: positions for GatherND, operand dims that are taken whole last.
+Value gathered(Ctx& c, const Windows& windows, const std::string& mode) {
+  const Value indices = c.cast(c.in(1), DType::kI64);
+  const Positions positions =
+      positions_of(c, indices, c.in_type(0).shape, windows, mode != "promise_in_bounds");
+  Value taken = c.op.GatherND(c.in(0), positions.at);
+  if (positions.valid && mode == "fill_or_drop") taken = filled(c, taken, positions.valid, 0);
+  const Order order = gather_order(c.eqn(), {&c.in_type(0), 2}, {&c.out_type(), 1});
+  Dims shape;
+  for (std::int64_t dim : order.out[0])
+    shape.push_back(c.out_type().shape[static_cast<std::size_t>(dim)]);
+  return c.reshape(taken, shape);
 }
 
 Results gather(Ctx& c) {
-  const auto take = take_of(c.eqn(), {&c.in_type(0), 2});
-  if (!take) c.unsupported("only gathers along one axis are supported");
+  const std::string mode = c.param<std::string>("mode");
+  const Windows windows = gather_windows(c.eqn(), c.in_type(0).shape);
+  if (windows.partial.empty()) return c.expand(c.in(0), c.out_type().shape);
+  const auto take = take_of(c.eqn(), windows);
+  if (!take) return gathered(c, windows, mode);
   auto [x, index] = c.in<2>();
   Dims index_shape = c.in_type(1).shape;
   index_shape.pop_back();
   index = c.reshape(c.cast(index, DType::kI64), index_shape);
   const onnx::Args args{{"axis", take->axis}};
-  const std::string mode = c.param<std::string>("mode");
   if (mode == "promise_in_bounds") return c.op.Gather(x, index, args);
   const Value zero = c.op.scalar(0, DType::kI64);
   const Value last =
@@ -69,14 +110,7 @@ Results gather(Ctx& c) {
   const Value inside = c.op.Min(c.op.Max(index, zero), last);
   const Value taken = c.op.Gather(x, inside, args);
   if (mode == "clip") return taken;
-  // fill_or_drop: positions outside give the fill value.
-  double fill = is_float(x.dtype()) ? std::numeric_limits<double>::quiet_NaN() : 0;
-  if (c.has("fill_value")) fill = c.param<double>("fill_value");
-  Dims mask_shape = index_shape;
-  mask_shape.resize(index_shape.size() + x.rank() - 1 - static_cast<std::size_t>(take->axis),
-                    Dim(1));
-  const Value valid = c.reshape(c.op.Equal(index, inside), mask_shape);
-  return c.op.Where(valid, taken, c.op.scalar_like(x, fill));
+  return filled(c, taken, c.op.Equal(index, inside), static_cast<std::size_t>(take->axis));
 }
 
 // The start positions of a dynamic slice as one vector, clamped so that the window fits.
@@ -105,12 +139,9 @@ Value window_positions(Ctx& c, Value starts, const Dims& window) {
   Dims column_shape = window;
   column_shape.emplace_back(1);
   for (std::size_t i = 0; i < window.size(); ++i) {
-    const Value zero = c.op.scalar(0, DType::kI64), one = c.op.scalar(1, DType::kI64);
-    const Value range =
-        c.op.call_with_shape("Range", {zero, c.op.Squeeze(c.dim(window[i])), one}, {}, {window[i]});
     Dims along(window.size() + 1, Dim(1));
     along[i] = window[i];
-    columns.push_back(c.expand(c.reshape(range, along), column_shape));
+    columns.push_back(c.expand(c.reshape(range(c, window[i]), along), column_shape));
   }
   const Value offsets =
       columns.size() == 1 ? columns[0] : c.op.call("Concat", columns, {{"axis", -1}});

@@ -299,8 +299,9 @@ namespace {
 std::optional<std::vector<Step>> through_whole_pieces(const Layout& from, const Layout& to) {
   Layout one_dim(1);
   for (const PhysicalDim& dim : to) one_dim[0].insert(one_dim[0].end(), dim.begin(), dim.end());
+  one_dim = merged(one_dim);
   Layout whole;
-  for (const Piece& piece : merged(one_dim)[0]) whole.push_back({piece});
+  for (const Piece& piece : one_dim[0]) whole.push_back({piece});
   if (whole == to) return std::nullopt;
   auto steps = conversion(from, whole);
   if (steps) steps->push_back({{}, to});

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/positions.h"
+
+#include <algorithm>
+
+namespace jaxport::lower {
+namespace {
+
+bool contains(const Ints& list, std::int64_t value) {
+  return std::ranges::find(list, value) != list.end();
+}
+
+void split_dims(Windows& windows, const Dims& operand) {
+  for (std::size_t i = 0; i < operand.size(); ++i) {
+    const auto dim = static_cast<std::int64_t>(i);
+    const bool indexed = contains(windows.map, dim) || contains(windows.operand_batching, dim);
+    const bool is_whole = !indexed && windows.size[i] == operand[i];
+    (is_whole ? windows.whole : windows.partial).push_back(dim);
+  }
+}
+
+// Builds the columns of the positions, one for each partial dim.
+class Columns {
+ public:
+  Columns(Ctx& c, Value indices, const Dims& operand, const Windows& windows, bool clamped)
+      : c_(c), indices_(indices), operand_(operand), windows_(windows), clamped_(clamped) {
+    index_dims_ = indices.shape();
+    index_dims_.pop_back();
+  }
+
+  Positions build() {
+    Dims shape = index_dims_;
+    for (std::int64_t dim : windows_.partial)
+      shape.push_back(windows_.size[static_cast<std::size_t>(dim)]);
+    shape.emplace_back(1);
+    Values columns;
+    for (std::size_t i = 0; i < windows_.partial.size(); ++i)
+      columns.push_back(c_.expand(column(i), shape));
+    return {columns.size() == 1 ? columns[0] : c_.op.call("Concat", columns, {{"axis", -1}}),
+            valid_};
+  }
+
+ private:
+  // Start plus offset inside the window, shaped to broadcast against all positions.
+  Value column(std::size_t i) {
+    const std::int64_t dim = windows_.partial[i];
+    const Dim& size = windows_.size[static_cast<std::size_t>(dim)];
+    Dims along(index_dims_.size() + windows_.partial.size() + 1, Dim(1));
+    along[index_dims_.size() + i] = size;
+    Value offset;
+    if (!size.is_one()) offset = c_.reshape(range(c_, size), along);
+    Value begin = start(dim);
+    if (begin) {
+      Dims lifted = begin.shape();
+      lifted.resize(along.size(), Dim(1));
+      begin = c_.reshape(begin, lifted);
+    }
+    if (begin && offset) return c_.op.Add(begin, offset);
+    if (begin) return begin;
+    return offset ? offset : c_.reshape(c_.ints({0}), Dims(along.size(), Dim(1)));
+  }
+
+  // The windows' first position along a dim; absent when it is 0.
+  Value start(std::int64_t dim) {
+    if (auto at = std::ranges::find(windows_.operand_batching, dim);
+        at != windows_.operand_batching.end()) {
+      const auto batch =
+          windows_.index_batching[static_cast<std::size_t>(at - windows_.operand_batching.begin())];
+      Dims shape(index_dims_.size(), Dim(1));
+      shape[static_cast<std::size_t>(batch)] = index_dims_[static_cast<std::size_t>(batch)];
+      return c_.reshape(range(c_, shape[static_cast<std::size_t>(batch)]), shape);
+    }
+    auto entry = std::ranges::find(windows_.map, dim);
+    if (entry == windows_.map.end()) return {};
+    const Value which = c_.constant(int_scalar(DType::kI64, entry - windows_.map.begin()));
+    const Value begin = c_.op.Gather(indices_, which, onnx::Args{{"axis", -1}});
+    const Dim limit =
+        operand_[static_cast<std::size_t>(dim)] - windows_.size[static_cast<std::size_t>(dim)];
+    if (is_inside(entry - windows_.map.begin(), limit)) return begin;
+    const Value zero = c_.op.scalar(0, DType::kI64), last = c_.op.Squeeze(c_.dim(limit));
+    const Value fitted = c_.op.Min(c_.op.Max(begin, zero), last);
+    const Value fits = c_.op.Equal(begin, fitted);
+    valid_ = valid_ ? c_.op.And(valid_, fits) : fits;
+    return clamped_ ? fitted : begin;
+  }
+
+  // Known indices need no check.
+  bool is_inside(std::ptrdiff_t entry, const Dim& limit) const {
+    const Tensor* known = c_.op.known(indices_);
+    if (!known || !limit.is_static()) return false;
+    const auto width = static_cast<std::int64_t>(windows_.map.size());
+    for (std::int64_t i = entry; i < known->size(); i += width) {
+      if (known->int_at(i) < 0 || known->int_at(i) > limit.value()) return false;
+    }
+    return true;
+  }
+
+  Ctx& c_;
+  Value indices_;
+  const Dims& operand_;
+  const Windows& windows_;
+  bool clamped_;
+  Dims index_dims_;
+  Value valid_;
+};
+
+}  // namespace
+
+bool Windows::is_dropped(std::int64_t dim) const {
+  return contains(dropped, dim) || contains(operand_batching, dim);
+}
+
+Ints int_field(const front::Eqn& eqn, std::string_view record, std::string_view field) {
+  Ints result;
+  for (const auto& [name, value] :
+       front::find(eqn.attrs, record)->get_if<front::Record>()->fields) {
+    if (name != field) continue;
+    for (const front::Attr& entry : *value.get_if<front::List>())
+      result.push_back(*entry.get_if<std::int64_t>());
+  }
+  return result;
+}
+
+Windows gather_windows(const front::Eqn& eqn, const Dims& operand) {
+  auto field = [&](std::string_view name) { return int_field(eqn, "dimension_numbers", name); };
+  Windows windows{field("start_index_map"),
+                  field("collapsed_slice_dims"),
+                  field("operand_batching_dims"),
+                  field("start_indices_batching_dims"),
+                  front::get_dims(eqn, "slice_sizes"),
+                  {},
+                  {}};
+  split_dims(windows, operand);
+  return windows;
+}
+
+Windows scatter_windows(const front::Eqn& eqn, const Dims& operand, const Dims& updates) {
+  auto field = [&](std::string_view name) { return int_field(eqn, "dimension_numbers", name); };
+  Windows windows{field("scatter_dims_to_operand_dims"),
+                  field("inserted_window_dims"),
+                  field("operand_batching_dims"),
+                  field("scatter_indices_batching_dims"),
+                  {},
+                  {},
+                  {}};
+  std::size_t next = 0;
+  const Ints window_dims = field("update_window_dims");
+  for (std::size_t i = 0; i < operand.size(); ++i) {
+    const bool dropped = windows.is_dropped(static_cast<std::int64_t>(i));
+    windows.size.push_back(dropped ? Dim(1)
+                                   : updates[static_cast<std::size_t>(window_dims[next++])]);
+  }
+  split_dims(windows, operand);
+  return windows;
+}
+
+Positions positions_of(Ctx& c, Value indices, const Dims& operand, const Windows& windows,
+                       bool clamped) {
+  return Columns(c, indices, operand, windows, clamped).build();
+}
+
+Value range(Ctx& c, const Dim& size) {
+  if (size.is_static() && size.value() <= 1024) {
+    Ints values;
+    for (std::int64_t i = 0; i < size.value(); ++i) values.push_back(i);
+    return c.ints(values);
+  }
+  const Value zero = c.op.scalar(0, DType::kI64), one = c.op.scalar(1, DType::kI64);
+  return c.op.call_with_shape("Range", {zero, c.op.Squeeze(c.dim(size)), one}, {}, {size});
+}
+
+}  // namespace jaxport::lower

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gather and scatter in one form: windows of an operand at computed starts, as positions for
+// GatherND and ScatterND.
+#pragma once
+
+#include <string_view>
+
+#include "lower/ctx.h"
+
+namespace jaxport::lower {
+
+struct Windows {
+  Ints map;               // the operand dim of each entry of an index vector
+  Ints dropped;           // operand dims of window size 1 that the result or the updates lack
+  Ints operand_batching;  // operand dims that run together …
+  Ints index_batching;    // … with these dims of the indices
+  Dims size;              // window sizes, one for each operand dim
+  Ints partial;           // operand dims of which a window is a part; the others are taken whole
+  Ints whole;
+
+  bool is_dropped(std::int64_t dim) const;
+};
+Windows gather_windows(const front::Eqn& eqn, const Dims& operand);
+Windows scatter_windows(const front::Eqn& eqn, const Dims& operand, const Dims& updates);
+// A list of integers in a record such as GatherDimensionNumbers.
+Ints int_field(const front::Eqn& eqn, std::string_view record, std::string_view field);
+
+struct Positions {
+  Value at;     // i64[index dims…, window sizes of the partial dims…, partial dims]
+  Value valid;  // bool[index dims…]: the window lies inside the operand; absent when that is known
+};
+// `clamped`: starts are moved so that the windows fit.
+Positions positions_of(Ctx& c, Value indices, const Dims& operand, const Windows& windows,
+                       bool clamped);
+
+// 0, 1, …, size - 1
+Value range(Ctx& c, const Dim& size);
+
+}  // namespace jaxport::lower
