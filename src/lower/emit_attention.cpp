@@ -120,7 +120,7 @@ std::vector<Form> forms(const Labels& shared) {
     std::ranges::sort(batch);
     do {
       for (bool three : {true, false}) result.push_back({head, batch, three});
-    } while (batch.size() <= 3 && std::ranges::next_permutation(batch).found);
+    } while (batch.size() <= 3 && std::next_permutation(batch.begin(), batch.end()));
   }
   return result;
 }
@@ -210,7 +210,7 @@ void Emitter::emit_attention(const Node& node) {
   if (*node.attr("causal")->get_if<bool>()) args.emplace_back("is_causal", 1);
   if (const double cap = *node.attr("cap")->get_if<double>(); cap != 0)
     args.emplace_back("softcap", cap);
-  define(node, op_.call("Attention", std::move(in), args), best.arrange(heads, time, value_size));
+  define(node, op_.call("Attention", in, args), best.arrange(heads, time, value_size));
 }
 
 }  // namespace jaxport::lower

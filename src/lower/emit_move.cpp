@@ -128,7 +128,7 @@ void Emitter::emit_pick(const Node& node) {
       }
     }
     std::ranges::sort(taken);
-    taken.erase(std::ranges::unique(taken).begin(), taken.end());
+    taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
     if (count.is_static() && rest.is_static() &&
         static_cast<std::int64_t>(taken.size()) == count.value()) {
       const Ints parts(taken.size(), rest.value());
@@ -186,7 +186,7 @@ void Emitter::emit_slice(const Node& node) {
     if (first.is_static() && last.is_static()) tiles.emplace_back(first.value(), last.value());
   }
   std::ranges::sort(tiles);
-  tiles.erase(std::ranges::unique(tiles).begin(), tiles.end());
+  tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
   const Dim& whole_size = node.sizes[static_cast<std::size_t>(from)];
   bool is_split = stride == 1 && tiles.size() > 1 && rest.is_static() && start.is_static() &&
                   limit.is_static() && tiles.front().first == 0 &&
@@ -209,7 +209,7 @@ void Emitter::emit_slice(const Node& node) {
   shape[dim_index] = to ? node.sizes[static_cast<std::size_t>(*to)] * rest : rest;
   Values in{x, shapes_.dim(start * rest), shapes_.dim(limit * rest), op_.ints({physical})};
   if (stride != 1) in.push_back(op_.ints({stride}));
-  define(node, op_.call_with_shape("Slice", std::move(in), {}, shape), result);
+  define(node, op_.call_with_shape("Slice", in, {}, shape), result);
 }
 
 // Concat on the dim (p next): no Unsqueeze is needed when p lies in front of another label.
@@ -240,9 +240,7 @@ void Emitter::emit_stack(const Node& node) {
   for (const Edge& edge : node.edges) parts.push_back(bring_full(edge, node.sizes, arrangement));
   Arrangement result = arrangement;
   result[dim_index].insert(result[dim_index].begin(), along);
-  define(node,
-         op_.call("Concat", std::move(parts), {{"axis", static_cast<std::int64_t>(dim_index)}}),
-         result);
+  define(node, op_.call("Concat", parts, {{"axis", static_cast<std::int64_t>(dim_index)}}), result);
 }
 
 void Emitter::emit_concat(const Node& node) {
@@ -312,7 +310,7 @@ void Emitter::emit_concat(const Node& node) {
     parts.push_back(bring_full(node.edges[j], node.sizes, seen_by(best, j)));
   }
   const auto physical = static_cast<std::int64_t>(dim_with(best, to));
-  define(node, op_.call("Concat", std::move(parts), {{"axis", physical}}), best);
+  define(node, op_.call("Concat", parts, {{"axis", physical}}), best);
 }
 
 // A relayout that repeats nothing is a new name for the pieces of its operand: no node.

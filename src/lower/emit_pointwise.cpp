@@ -20,8 +20,8 @@ Arrangement without_leading_units(const Arrangement& arrangement) {
 // The merges of `operand` that survive in `order`, then the remaining labels one by one.
 Arrangement regrouped(const Arrangement& operand, const Labels& order) {
   auto contiguous = [&](const Labels& dim) {
-    auto found = std::ranges::search(order, dim);
-    return !dim.empty() && !found.empty();
+    const auto found = std::search(order.begin(), order.end(), dim.begin(), dim.end());
+    return !dim.empty() && found != order.end();
   };
   Arrangement result;
   for (const Labels& dim : operand) {

@@ -85,7 +85,7 @@ void Emitter::report_missing() const {
     error.note(fmt::format("also missing in this model: {}", fmt::join(others, ", ")));
   error.help(fmt::format("rewrite this part with other operations, or ask for '{}' to be supported",
                          name));
-  throw error;
+  throw Error(std::move(error));
 }
 
 Values Emitter::lower_prim(const Node& node, const Row& row, const Order& order) {

@@ -23,7 +23,7 @@ struct Rule;
 // What a rule's match gets to see besides the node.
 class Matcher {
  public:
-  Matcher(axis::Graph& graph, const axis::UseCounts& uses, std::span<const Rule* const> enabled,
+  Matcher(axis::Graph& g, const axis::UseCounts& counts, std::span<const Rule* const> enabled,
           std::vector<Remark>& remarks);
   axis::Graph& graph;
   const axis::UseCounts& uses;
