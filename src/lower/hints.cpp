@@ -199,24 +199,27 @@ struct Vote {
   Hint hint;
 };
 
+// The layout with the largest sum of strengths; the first one on a tie. Few layouts differ, however
+// many consumers vote.
 std::optional<Vote> elected(const std::vector<Vote>& votes) {
-  if (votes.empty()) return std::nullopt;
-  auto support = [&](const Vote& candidate) {
-    double sum = 0;
-    for (const Vote& vote : votes) sum += vote.hint.dims == candidate.hint.dims ? vote.strength : 0;
-    return sum;
+  struct Candidate {
+    const Vote* first;
+    double sum, strongest;
   };
-  const Vote* best = &votes[0];
-  double most = support(*best);
+  std::vector<Candidate> candidates;
   for (const Vote& vote : votes) {
-    if (double sum = support(vote); sum > most) most = sum, best = &vote;
+    auto known = std::ranges::find_if(
+        candidates, [&](const Candidate& c) { return c.first->hint.dims == vote.hint.dims; });
+    if (known == candidates.end()) {
+      candidates.push_back({&vote, vote.strength, vote.strength});
+    } else {
+      known->sum += vote.strength;
+      known->strongest = std::max(known->strongest, vote.strength);
+    }
   }
-  Vote result = *best;
-  for (const Vote& vote : votes) {
-    if (vote.hint.dims == result.hint.dims)
-      result.strength = std::max(result.strength, vote.strength);
-  }
-  return result;
+  const auto best = std::ranges::max_element(candidates, {}, &Candidate::sum);
+  if (best == candidates.end()) return std::nullopt;
+  return Vote{best->strongest, best->first->hint};
 }
 
 // A program output wants its jaxpr dims.
