@@ -26,6 +26,7 @@ ROUNDS = 12
 def onnx_runner(path: Path, image: np.ndarray) -> Callable[[], np.ndarray]:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors only
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     feed = {session.get_inputs()[0].name: image}
     return lambda: session.run(None, feed)[0]
