@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the time grows with the number of equations, on chains in which each needs the one before.
 
-The command `jaxport convert` reads, compiles and writes programs of up to 100,000 equations; the
-time of a program of one equation is taken off, because starting a process is no part of the growth.
-Of functions traced by JAX only the compile time counts.
+The command `jaxport convert` reads, compiles and writes programs of up to 100,000 equations; its
+processor time counts, which other processes disturb least. The time of a program of one block is
+taken off, because starting a process is no part of the growth. Of functions traced by JAX only the
+compile time counts.
 """
 
 import math
-import shutil
+import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,12 +18,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from measure import SCRATCH, save_result, seconds
+from measure import SCRATCH, save_result
 
 import jaxport
 
 ROUNDS = 3
-TOOL = shutil.which("jaxport", path=str(Path(sys.executable).parent))
+TOOL = Path(sys.executable).with_name("jaxport")
 
 
 def pointwise_block(x: str, y: str) -> Iterator[str]:
@@ -58,11 +59,17 @@ def program(block: Block, equations: int) -> str:
     return "\n".join([*lines, f"  return %{names[-1]}", "}\n"])
 
 
+def processor_seconds(*command: str | Path) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def convert_seconds(block: Block, equations: int) -> float:
     source, target = SCRATCH / "chain.jir", SCRATCH / "chain.onnx"
     source.write_text(program(block, equations))
-    command = [TOOL, "convert", source, "-o", target]
-    best = min(seconds(lambda: subprocess.run(command, check=True)) for _ in range(ROUNDS))
+    best = min(processor_seconds(TOOL, "convert", source, "-o", target) for _ in range(ROUNDS))
     source.unlink()
     target.unlink()
     return best

@@ -79,17 +79,14 @@ def limits_table(conversion: dict[str, Any], memory: dict[str, Any], chain: dict
             "at most 60 ms",
             verdict(compile_seconds, 0.06),
         ),
-        (
-            "that is less than jax2onnx needs, first call in a process",
-            f"{faster['first']:.0f} times",
-            "at least 40",
-            verdict(faster["first"], 40, at_least=True),
-        ),
-        (
-            "the same, best of all calls",
-            f"{faster['best']:.0f} times",
-            "",
-            "",
+        *(
+            (
+                f"times less than jax2onnx beyond tracing, {label}",
+                f"{faster[statistic]:.0f}",
+                "at least 40",
+                verdict(faster[statistic], 40, at_least=True),
+            )
+            for statistic, label in (("first", "first call in a process"), ("best", "best call"))
         ),
         (
             "speed of writing relative to `cp`",
