@@ -58,7 +58,7 @@ std::vector<Use> Graph::prim(std::shared_ptr<const PrimInfo> info, std::vector<U
   return results;
 }
 
-Use Graph::remake_prim(const Node& node, std::vector<Use> operands, const std::vector<Label>& at) {
+Use Graph::remake_prim(const Node& node, std::vector<Use> operands, const Labels& at) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
     Pattern axes = node.edges[i].axes;
     for (Labels& axis : axes) axis[0] = at[static_cast<std::size_t>(axis[0])];

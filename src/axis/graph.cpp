@@ -126,7 +126,7 @@ namespace {
 // Distributes the context labels of one axis over the node's labels of that axis; false when they
 // cut the axis elsewhere.
 bool distribute(const Graph& graph, const Node& node, const Labels& axis, const Labels& context,
-                std::vector<Labels>& at) {
+                Pattern& at) {
   if (axis.size() == 1) {
     at[static_cast<std::size_t>(axis[0])] = context;
     return true;
@@ -147,9 +147,9 @@ bool distribute(const Graph& graph, const Node& node, const Labels& axis, const 
 
 }  // namespace
 
-std::vector<Labels> Graph::context(const Use& use) {
+Pattern Graph::context(const Use& use) {
   const Node& node = *use.node;
-  std::vector<Labels> at(node.sizes.size());
+  Pattern at(node.sizes.size());
   for (std::size_t axis = 0; axis < node.out.size(); ++axis) {
     if (!distribute(*this, node, node.out[axis], use.labels[axis], at)) return {};
   }
@@ -163,7 +163,7 @@ std::vector<Labels> Graph::context(const Use& use) {
 
 namespace {
 
-Pattern through(const Pattern& axes, const std::vector<Labels>& at) {
+Pattern through(const Pattern& axes, const Pattern& at) {
   Pattern labels(axes.size());
   for (std::size_t axis = 0; axis < axes.size(); ++axis) {
     for (Label label : axes[axis]) {
@@ -177,14 +177,14 @@ Pattern through(const Pattern& axes, const std::vector<Labels>& at) {
 }  // namespace
 
 Use Graph::child(const Use& use, std::size_t i) {
-  const std::vector<Labels> at = context(use);
+  const Pattern at = context(use);
   if (at.empty() && !use.node->sizes.empty()) return {};
   const Edge& edge = use.node->edges[i];
   return {edge.node, through(edge.axes, at)};
 }
 
 std::vector<Use> Graph::children(const Use& use) {
-  const std::vector<Labels> at = context(use);
+  const Pattern at = context(use);
   if (at.empty() && !use.node->sizes.empty()) return {};
   std::vector<Use> uses;
   uses.reserve(use.node->edges.size());
@@ -250,7 +250,7 @@ Dim dim_attr(const Node& node, std::string_view name) {
 struct Split {
   Labels kept, reduced;
 };
-Split split(const Node& node, const std::vector<Label>& at) {
+Split split(const Node& node, const Labels& at) {
   Split split;
   for (std::size_t label = 0; label < at.size(); ++label) {
     (node.in_out(static_cast<Label>(label)) ? split.kept : split.reduced).push_back(at[label]);
@@ -258,13 +258,12 @@ Split split(const Node& node, const std::vector<Label>& at) {
   return split;
 }
 
-std::optional<Label> role_at(const Node& node, std::string_view name,
-                             const std::vector<Label>& at) {
+std::optional<Label> role_at(const Node& node, std::string_view name, const Labels& at) {
   const Labels& role = node.role(name);
   return role.empty() ? std::nullopt : std::optional(at[static_cast<std::size_t>(role[0])]);
 }
 
-Pattern pattern_at(const Pattern& pattern, const std::vector<Label>& at) {
+Pattern pattern_at(const Pattern& pattern, const Labels& at) {
   Pattern mapped = pattern;
   for (Labels& axis : mapped) {
     for (Label& label : axis) label = at[static_cast<std::size_t>(label)];
@@ -274,7 +273,7 @@ Pattern pattern_at(const Pattern& pattern, const std::vector<Label>& at) {
 
 }  // namespace
 
-Use Graph::remake(const Node& node, std::vector<Use> operands, const std::vector<Label>& at) {
+Use Graph::remake(const Node& node, std::vector<Use> operands, const Labels& at) {
   switch (node.kind) {
     case Kind::kInput:
     case Kind::kConstant:

@@ -12,6 +12,8 @@
 // broadcast).
 #pragma once
 
+#include <absl/container/inlined_vector.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,8 +30,9 @@
 namespace jaxport::axis {
 
 using Label = std::int32_t;
-using Labels = std::vector<Label>;
-using Pattern = std::vector<Labels>;  // for each axis a product of labels, row-major
+// Most products and patterns fit in place: copying one allocates nothing.
+using Labels = absl::InlinedVector<Label, 4>;
+using Pattern = absl::InlinedVector<Labels, 4>;  // for each axis a product of labels, row-major
 
 Labels flatten(const Pattern& pattern);
 bool contains(const Labels& labels, Label label);
@@ -58,6 +61,7 @@ struct Edge {
   const Node* node;
   Pattern axes;  // labels of the consumer, for each axis of `node`
 };
+using Edges = absl::InlinedVector<Edge, 2>;
 
 // The positional side of a kPrim node: parameters and types with unit dims, as in the jaxpr.
 struct PrimInfo {
@@ -72,7 +76,7 @@ struct Node {
   Kind kind;
   std::string_view name;  // interned in the graph
   DType dtype;
-  std::vector<Edge> edges;
+  Edges edges;
   Pattern out;  // the labels of each result axis: one label, but for kRelayout
   Dims sizes;   // by label
   front::Attrs attrs;
@@ -162,7 +166,7 @@ class Graph {
   // The same node with other operands, through the smart constructor of its kind. `at` gives the
   // context labels of every label of `node` (indexed by label). The result of a kRelayout or kPrim
   // has fresh labels, one for each axis in order.
-  Use remake(const Node& node, std::vector<Use> operands, const std::vector<Label>& at);
+  Use remake(const Node& node, std::vector<Use> operands, const Labels& at);
 
   // --- looking down
   // The node over labels of its own, one for each axis; the same ones each time.
@@ -173,7 +177,7 @@ class Graph {
   Use child(const Use& use, std::size_t i);
   std::vector<Use> children(const Use& use);
   // The context labels of each label of use.node, those that child() invents included.
-  std::vector<Labels> context(const Use& use);
+  Pattern context(const Use& use);
   // The context labels of a role of use.node.
   Labels role(const Use& use, std::string_view role_name);
   // Same node and same labels, binding labels invented by child() where needed.
@@ -192,7 +196,7 @@ class Graph {
 
  private:
   // An operand that lost an axis (it became a broadcast) gets it back.
-  Use remake_prim(const Node& node, std::vector<Use> operands, const std::vector<Label>& at);
+  Use remake_prim(const Node& node, std::vector<Use> operands, const Labels& at);
 
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -31,7 +31,7 @@ struct Draft {
 
 // Context labels: their sizes, and which of them child() invented.
 struct LabelTable {
-  Dims sizes;
+  std::vector<Dim> sizes;
   std::vector<bool> invented;
   std::vector<std::int32_t> scratch;  // all -1 between calls of number()
 
@@ -41,7 +41,7 @@ struct LabelTable {
 // The index space of the node: labels by first appearance over operands, result and roles. Labels
 // that stand side by side wherever they occur are one label.
 struct Numbered {
-  std::vector<Edge> edges;
+  Edges edges;
   Pattern out;
   Roles roles;
   Dims sizes;

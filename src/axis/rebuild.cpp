@@ -89,8 +89,8 @@ class Rebuilder {
   }
 
   // A context label for each label of the node.
-  std::vector<Label> labels_of(const Node& node, const Use& self) {
-    std::vector<Label> at;
+  Labels labels_of(const Node& node, const Use& self) {
+    Labels at;
     if (node.kind == Kind::kRelayout) {
       for (const Dim& size : node.sizes) at.push_back(graph_.label(size));
     } else {
@@ -100,7 +100,7 @@ class Rebuilder {
   }
 
   Use remade(const Node& node, const Use& self) {
-    const std::vector<Label> at = labels_of(node, self);
+    const Labels at = labels_of(node, self);
     std::vector<Use> operands;
     for (const Edge& edge : node.edges) {
       Pattern labels = edge.axes;

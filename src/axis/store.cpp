@@ -59,7 +59,7 @@ std::uint64_t content_hash_of(const Node& node) {
   return seed;
 }
 
-bool same_edges(const std::vector<Edge>& a, const std::vector<Edge>& b) {
+bool same_edges(const Edges& a, const Edges& b) {
   return std::ranges::equal(
       a, b, [](const Edge& x, const Edge& y) { return x.node == y.node && x.axes == y.axes; });
 }

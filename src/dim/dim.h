@@ -2,6 +2,8 @@
 // Symbolic dimensions: integers and polynomials over named symbols with floordiv, mod, max, min.
 #pragma once
 
+#include <absl/container/inlined_vector.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -42,7 +44,8 @@ class Dim {
   const DimExpr* expr_ = nullptr;
 };
 
-using Dims = std::vector<Dim>;
+// Most shapes fit in place: copying one allocates nothing.
+using Dims = absl::InlinedVector<Dim, 4>;
 
 // Arithmetic. Throws Error E022 when a coefficient or value leaves int64, an expression grows
 // beyond all use, or a divisor is zero; JXP-BUG when two scopes meet.

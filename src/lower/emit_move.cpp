@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "axis/pattern.h"
 #include "jaxport/error.h"
 #include "lower/emitter.h"
 
@@ -39,8 +40,7 @@ Arrangement split_before(const Arrangement& arrangement, Label label) {
 Arrangement without(const Arrangement& arrangement, Label label) {
   Arrangement result;
   for (const Labels& dim : arrangement) {
-    Labels rest;
-    std::ranges::copy_if(dim, std::back_inserter(rest), [&](Label l) { return l != label; });
+    Labels rest = axis::without(dim, {label});
     if (!rest.empty() || dim.empty()) result.push_back(std::move(rest));
   }
   return result;
@@ -52,7 +52,7 @@ Arrangement renamed(Arrangement arrangement, Label from, std::optional<Label> to
     if (to) {
       std::ranges::replace(dim, from, *to);
     } else {
-      std::erase(dim, from);
+      dim = axis::without(dim, {from});
     }
   }
   return arrangement;
@@ -216,15 +216,14 @@ void Emitter::emit_slice(const Node& node) {
 void Emitter::emit_stack(const Node& node) {
   const Label along = node.role("p")[0];
   const Labels out = axis::flatten(node.out);
-  Labels labels;
-  std::ranges::copy_if(out, std::back_inserter(labels), [&](Label l) { return l != along; });
+  const Labels labels = axis::without(out, {along});
   const LabelSet all(node.sizes.size(), out);
   auto order = wanted_order(node, all);
   std::optional<Label> next;
   if (order) {
     auto at = std::ranges::find(*order, along) + 1;
     if (at != order->end()) next = *at;
-    std::erase(*order, along);
+    order = axis::without(*order, {along});
   } else if (!labels.empty()) {
     next = labels.back();
   }

@@ -205,14 +205,14 @@ class Planner {
 
   const Layout& to_;
   const Layout& asked_;
-  std::vector<Piece> pieces_;
+  Pieces pieces_;
   std::vector<int> dim_of_;  // which dim of the target a piece lies in
 };
 
 }  // namespace
 
-std::vector<Piece> label_pieces(const axis::Pattern& axes, const Dims& sizes) {
-  std::vector<Piece> pieces(sizes.size());
+Pieces label_pieces(const axis::Pattern& axes, const Dims& sizes) {
+  Pieces pieces(sizes.size());
   for (std::size_t axis = 0; axis < axes.size(); ++axis) {
     Dim stride = 1;
     for (auto label = axes[axis].rbegin(); label != axes[axis].rend(); ++label) {
@@ -224,7 +224,7 @@ std::vector<Piece> label_pieces(const axis::Pattern& axes, const Dims& sizes) {
   return pieces;
 }
 
-Layout to_layout(const Arrangement& arrangement, const std::vector<Piece>& pieces) {
+Layout to_layout(const Arrangement& arrangement, const Pieces& pieces) {
   Layout layout;
   layout.reserve(arrangement.size());
   for (const axis::Labels& labels : arrangement) {

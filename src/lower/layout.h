@@ -19,16 +19,17 @@ struct Piece {
   Dim stride = 1, size = 1;
   friend bool operator==(const Piece&, const Piece&) = default;
 };
-using PhysicalDim = std::vector<Piece>;  // a row-major product; empty = a unit dim
-using Layout = std::vector<PhysicalDim>;
+using PhysicalDim = absl::InlinedVector<Piece, 2>;  // a row-major product; empty = a unit dim
+using Layout = absl::InlinedVector<PhysicalDim, 4>;
+using Pieces = absl::InlinedVector<Piece, 4>;
 
 // The same in labels of one node: what emission decides on.
 using Arrangement = axis::Pattern;
 
 // Piece of each label of an edge; axis -1 for labels that the operand lacks.
-std::vector<Piece> label_pieces(const axis::Pattern& axes, const Dims& sizes);
+Pieces label_pieces(const axis::Pattern& axes, const Dims& sizes);
 // Labels that the operand lacks are left out.
-Layout to_layout(const Arrangement& arrangement, const std::vector<Piece>& pieces);
+Layout to_layout(const Arrangement& arrangement, const Pieces& pieces);
 // Canonical form: adjacent pieces of one axis inside a dim become one.
 Layout merged(const Layout& layout);
 Dims sizes_of(const Layout& layout);

@@ -129,7 +129,7 @@ std::vector<std::int64_t> transposed(const std::vector<std::int64_t>& data, cons
 TEST(Layout, every_conversion_moves_the_elements_where_the_target_has_them) {
   std::mt19937 random(7);
   const Movement value({12, 6, 5});
-  const std::vector<Piece> fine{{0, 6, 2}, {0, 2, 3}, {0, 1, 2}, {1, 3, 2}, {1, 1, 3}, {2, 1, 5}};
+  const Pieces fine{{0, 6, 2}, {0, 2, 3}, {0, 1, 2}, {1, 3, 2}, {1, 1, 3}, {2, 1, 5}};
   auto random_layout = [&] {
     auto pieces = fine;
     std::shuffle(pieces.begin(), pieces.end(), random);
