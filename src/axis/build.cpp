@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-#include "axis/graph.h"
+#include "axis/inliner.h"
 #include "axis/pointwise.h"
 #include "axis/translate.h"
 #include "axis/view.h"
@@ -72,17 +72,20 @@ const Row* find_row(std::span<const Row> rows, std::string_view primitive) {
   return row != rows.end() && row->primitive == primitive ? &*row : nullptr;
 }
 
-Views translate_prim(Translation& t) {
+}  // namespace
+
+Views translate_prim(Translation& t, std::vector<std::shared_ptr<Program>> regions) {
   auto info = std::make_shared<PrimInfo>();
   info->eqn.primitive = t.eqn.primitive;
   info->eqn.attrs = t.eqn.attrs;
   info->eqn.location = t.eqn.location;
   std::vector<Use> operands;
   for (std::size_t i = 0; i < t.in.size(); ++i) {
-    info->in.push_back(t.in_type(i));
+    info->in.push_back({t.in[i].use.node->dtype, t.in_shape(i)});
     operands.push_back(positional(t.graph, t.in[i]));
   }
   for (std::size_t i = 0; i < t.eqn.out.size(); ++i) info->out.push_back(t.out_type(i));
+  info->regions = std::move(regions);
   std::vector<View> results;
   for (Use& use : t.graph.prim(info, std::move(operands))) {
     View view{std::move(use), {}};
@@ -95,13 +98,16 @@ Views translate_prim(Translation& t) {
   return results;
 }
 
+namespace {
+
 std::vector<View> translate(Translation& t) {
   if (find_pointwise(t.eqn.primitive)) {
     const auto* special = find_row(math_translations(), t.eqn.primitive);
     Views results = special ? special->translate(t) : translate_pointwise(t);
     return results ? *std::move(results) : *translate_prim(t);
   }
-  for (auto rows : {shape_translations(), index_translations(), math_translations()}) {
+  for (auto rows :
+       {shape_translations(), index_translations(), math_translations(), control_translations()}) {
     if (const auto* row = find_row(rows, t.eqn.primitive)) {
       if (Views results = row->translate(t)) return *std::move(results);
     }
@@ -109,77 +115,65 @@ std::vector<View> translate(Translation& t) {
   return *translate_prim(t);
 }
 
-class Builder {
- public:
-  explicit Builder(Graph& graph, const std::vector<front::Location>& locations)
-      : graph_(graph), locations_(locations) {}
+}  // namespace
 
-  std::vector<View> run(const front::Function& function, std::vector<View> arguments) {
-    if (arguments.size() != function.params.size()) {
-      throw Error("E032", fmt::format("function '{}' is called with {} arguments for {} parameters",
-                                      function.name, arguments.size(), function.params.size()));
-    }
-    std::vector<View> values(function.values.size());
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      if (!fits(arguments[i], function.type(function.params[i]))) {
-        throw Error("E032", fmt::format("argument {} of function '{}' does not fit its type", i,
-                                        function.name));
-      }
-      values[function.params[i]] = std::move(arguments[i]);
-    }
-    for (const front::Constant& constant : function.constants) {
-      values[constant.value] = graph_.constant_view(constant.tensor, constant.path);
-    }
-    for (const front::Eqn& eqn : function.eqns) add(function, eqn, values);
-    std::vector<View> results;
-    for (front::ValueId id : function.results) results.push_back(values[id]);
-    return results;
+std::vector<View> Inliner::run(const front::Function& function, std::vector<View> arguments) {
+  if (arguments.size() != function.params.size()) {
+    throw Error("E032", fmt::format("function '{}' is called with {} arguments for {} parameters",
+                                    function.name, arguments.size(), function.params.size()));
   }
-
- private:
-  void add(const front::Function& function, const front::Eqn& eqn, std::vector<View>& values) {
-    const front::LocationId outer = location_;
-    if (eqn.location != front::kNoLocation) location_ = eqn.location;
-    graph_.set_location(location_);
-    Translation t{graph_, function, eqn, {}};
-    for (front::ValueId id : eqn.in) t.in.push_back(values[id]);
-    try {
-      const auto* call = find_row<CallRow>(kCalls, eqn.primitive);
-      std::vector<View> results =
-          call ? run(front::get_region(eqn, call->region), std::move(t.in)) : translate(t);
-      check_results(t, results);
-      for (std::size_t i = 0; i < results.size(); ++i) values[eqn.out[i]] = std::move(results[i]);
-    } catch (Error& error) {
-      if (error.source().empty() && location_ < locations_.size()) {
-        error.at(front::to_string(locations_[location_]));
-      }
-      if (error.equation().empty()) error.equation(front::print(function, eqn));
-      throw;
+  std::vector<View> values(function.values.size());
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!fits(arguments[i], function.type(function.params[i]))) {
+      throw Error("E032", fmt::format("argument {} of function '{}' does not fit its type", i,
+                                      function.name));
     }
-    location_ = outer;
+    values[function.params[i]] = std::move(arguments[i]);
   }
+  for (const front::Constant& constant : function.constants) {
+    values[constant.value] = program_.graph->constant_view(constant.tensor, constant.path);
+  }
+  for (const front::Eqn& eqn : function.eqns) add(function, eqn, values);
+  std::vector<View> results;
+  for (front::ValueId id : function.results) results.push_back(values[id]);
+  return results;
+}
 
-  // The types in the file are what later equations rely on.
-  void check_results(const Translation& t, const std::vector<View>& results) const {
-    t.require(results.size() == t.eqn.out.size(), "the number of results does not fit");
+void Inliner::add(const front::Function& function, const front::Eqn& eqn,
+                  std::vector<View>& values) {
+  const front::LocationId outer = location_;
+  if (eqn.location != front::kNoLocation) location_ = eqn.location;
+  program_.graph->set_location(location_);
+  Translation t{*program_.graph, *this, function, eqn, {}};
+  for (front::ValueId id : eqn.in) t.in.push_back(values[id]);
+  try {
+    const auto* call = find_row<CallRow>(kCalls, eqn.primitive);
+    std::vector<View> results =
+        call ? run(front::get_region(eqn, call->region), std::move(t.in)) : translate(t);
+    t.require(results.size() == eqn.out.size(), "the number of results does not fit");
     for (std::size_t i = 0; i < results.size(); ++i) {
+      // The types in the file are what later equations rely on.
       t.require(fits(results[i], t.out_type(i)), "a result does not fit its type");
+      values[eqn.out[i]] = std::move(results[i]);
     }
-  }
-
-  bool fits(const View& view, const front::Type& type) const {
-    if (view.use.node->dtype != type.dtype || view.dims.size() != type.shape.size()) return false;
-    for (std::size_t dim = 0; dim < type.shape.size(); ++dim) {
-      const Dim size = graph_.size_of(view.dims[dim]);
-      if (!(size == type.shape[dim]) && equal(size, type.shape[dim]) == Truth::kNo) return false;
+  } catch (Error& error) {
+    if (error.source().empty() && location_ < program_.locations->size()) {
+      error.at(front::to_string(program_.location(location_)));
     }
-    return true;
+    if (error.equation().empty()) error.equation(front::print(function, eqn));
+    throw;
   }
+  location_ = outer;
+}
 
-  Graph& graph_;
-  const std::vector<front::Location>& locations_;
-  front::LocationId location_ = front::kNoLocation;
-};
+bool Inliner::fits(const View& view, const front::Type& type) const {
+  if (view.use.node->dtype != type.dtype || view.dims.size() != type.shape.size()) return false;
+  for (std::size_t dim = 0; dim < type.shape.size(); ++dim) {
+    const Dim size = program_.graph->size_of(view.dims[dim]);
+    if (!(size == type.shape[dim]) && equal(size, type.shape[dim]) == Truth::kNo) return false;
+  }
+  return true;
+}
 
 View input_view(Graph& graph, std::size_t index, const front::Type& type, const std::string& name) {
   View view{graph.input(static_cast<std::int64_t>(index), type, name), {}};
@@ -190,20 +184,18 @@ View input_view(Graph& graph, std::size_t index, const front::Type& type, const 
   return view;
 }
 
-}  // namespace
-
 Program build(const front::Module& module, const front::Function& function) {
   Program program;
   program.dims = module.dims;
   program.graph = std::make_shared<Graph>(module.dims);
-  program.locations = module.locations;
+  program.locations = std::make_shared<const Locations>(module.locations);
   std::vector<View> arguments;
   for (front::ValueId id : function.params) {
     const front::Value& value = function.values[id];
     arguments.push_back(input_view(*program.graph, arguments.size(), value.type, value.name));
     program.inputs.push_back({value.type, value.name});
   }
-  program.outputs = Builder(*program.graph, program.locations).run(function, std::move(arguments));
+  program.outputs = Inliner(program).run(function, std::move(arguments));
   for (front::ValueId id : function.results) program.output_types.push_back(function.type(id));
   program.output_names = function.result_names;
   return program;

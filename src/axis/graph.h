@@ -63,10 +63,15 @@ struct Edge {
 };
 using Edges = absl::InlinedVector<Edge, 2>;
 
+struct Program;
+
 // The positional side of a kPrim node: parameters and types with unit dims, as in the jaxpr.
 struct PrimInfo {
   front::Eqn eqn;  // primitive and attrs; in/out unused
   std::vector<front::Type> in, out;
+  // The bodies of control flow, see axis/region.h. They follow from `eqn` and the operands, so they
+  // are no part of the identity; raising and lowering change them in place.
+  std::vector<std::shared_ptr<Program>> regions;
 };
 
 using Roles = std::vector<std::pair<std::string, Labels>>;  // sorted by name
@@ -207,6 +212,8 @@ struct Input {
   std::string name;
 };
 
+using Locations = std::vector<front::Location>;  // by LocationId
+
 // A program in axis form. Regions of control flow are programs of their own with positional
 // borders.
 struct Program {
@@ -216,7 +223,9 @@ struct Program {
   std::vector<View> outputs;
   std::vector<front::Type> output_types;
   std::vector<std::string> output_names;
-  std::vector<front::Location> locations;
+  std::shared_ptr<const Locations> locations;  // shared with the regions
+
+  const front::Location& location(front::LocationId id) const { return (*locations)[id]; }
 };
 
 // front -> axis, one pass. Inlines calls, drops identities, folds views into edges.
@@ -224,6 +233,9 @@ Program build(const front::Module& module, const front::Function& function);
 
 // Nodes that the outputs need, operands first; deterministic.
 std::vector<const Node*> topological(const Program& program);
+
+// The regions of these nodes, each once, in the order of the nodes; not the regions inside them.
+std::vector<Program*> regions(const Program& program);
 
 std::string print(const Program& program);  // one node a line, for text tests
 void verify(const Program& program);        // JXP-BUG when an invariant is broken

@@ -9,11 +9,14 @@
 // order of first appearance; [a (b c)] are the axes of the operand, a product in brackets. Then
 // follow the dtype, the size of every label, the labels of every role and the readable name. A
 // primitive with several results has #i after its name. Outputs are patterns from the axes of the
-// node to the dims of the result, 1 for a unit dim; labels only on the right repeat the value.
+// node to the dims of the result, 1 for a unit dim; labels only on the right repeat the value. The
+// regions of a node follow it, indented.
 #include <fmt/format.h>
 
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "axis/graph.h"
 #include "front/text.h"
@@ -40,7 +43,8 @@ std::string pattern(const Pattern& axes) {
 
 class Printer {
  public:
-  explicit Printer(const Program& program) : program_(program) {}
+  explicit Printer(const Program& program, std::string indent = "")
+      : program_(program), indent_(std::move(indent)) {}
 
   std::string run() {
     for (const Node* node : topological(program_)) {
@@ -53,7 +57,8 @@ class Printer {
 
  private:
   void print(const Node& node) {
-    text_ += fmt::format("%{}[{}] = {}", numbers_.at(&node), pattern(node.out), call(node));
+    text_ +=
+        fmt::format("{}%{}[{}] = {}", indent_, numbers_.at(&node), pattern(node.out), call(node));
     if (node.prim && node.prim->out.size() > 1) text_ += fmt::format("#{}", node.result);
     text_ += "(";
     for (std::size_t i = 0; i < node.edges.size(); ++i) {
@@ -72,6 +77,15 @@ class Printer {
     }
     if (!node.path.empty()) text_ += fmt::format(" \"{}\"", node.path);
     text_ += "\n";
+    if (node.prim) print_regions(*node.prim);
+  }
+
+  void print_regions(const PrimInfo& prim) {
+    if (!printed_.insert(&prim).second) return;
+    for (std::size_t i = 0; i < prim.regions.size(); ++i) {
+      text_ += fmt::format("{}  region {}\n", indent_, i);
+      text_ += Printer(*prim.regions[i], indent_ + "    ").run();
+    }
   }
 
   static std::string call(const Node& node) {
@@ -109,14 +123,16 @@ class Printer {
     };
     const Pattern axes = rename(view.use.labels), dims = rename(view.dims);
     const bool named = i < program_.output_names.size();
-    text_ += fmt::format("out {}: {} = %{}[{} -> {}]\n",
+    text_ += fmt::format("{}out {}: {} = %{}[{} -> {}]\n", indent_,
                          named ? program_.output_names[i] : fmt::format("{}", i),
                          front::to_string(program_.output_types[i]), numbers_.at(view.use.node),
                          pattern(axes), pattern(dims));
   }
 
   const Program& program_;
+  std::string indent_;
   std::unordered_map<const Node*, std::size_t> numbers_;
+  std::unordered_set<const PrimInfo*> printed_;  // with its regions
   std::string text_;
 };
 

@@ -25,6 +25,18 @@ std::vector<const Node*> topological(const Program& program) {
   return order;
 }
 
+std::vector<Program*> regions(const Program& program) {
+  std::vector<Program*> found;
+  for (const Node* node : topological(program)) {
+    if (!node->prim) continue;
+    for (const auto& region : node->prim->regions) {
+      // Results of one equation are nodes of their own with one and the same regions.
+      if (std::ranges::find(found, region.get()) == found.end()) found.push_back(region.get());
+    }
+  }
+  return found;
+}
+
 UseCounts::UseCounts(const Program& program, const std::vector<const Node*>& order)
     : counts_(program.graph->node_count()) {
   for (const Node* node : order) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "axis/graph.h"
+#include "axis/inliner.h"
 
 namespace jaxport::axis {
 
@@ -19,6 +19,7 @@ using Ints = std::vector<std::int64_t>;
 // is checked.
 struct Translation {
   Graph& graph;
+  Inliner& inliner;  // of the function around the equation
   const front::Function& function;
   const front::Eqn& eqn;
   std::vector<View> in;
@@ -48,9 +49,12 @@ struct TranslationRow {
 };
 
 // The families, each sorted by primitive.
-std::span<const TranslationRow> shape_translations();  // translate_shape.cpp
-std::span<const TranslationRow> index_translations();  // translate_index.cpp
-std::span<const TranslationRow> math_translations();   // translate_math.cpp
-Views translate_pointwise(Translation& t);             // for all rows of pointwise.h
+std::span<const TranslationRow> shape_translations();    // translate_shape.cpp
+std::span<const TranslationRow> index_translations();    // translate_index.cpp
+std::span<const TranslationRow> math_translations();     // translate_math.cpp
+std::span<const TranslationRow> control_translations();  // translate_control.cpp
+Views translate_pointwise(Translation& t);               // for all rows of pointwise.h
+// A node with positional borders, for everything else.
+Views translate_prim(Translation& t, std::vector<std::shared_ptr<Program>> regions = {});
 
 }  // namespace jaxport::axis

@@ -142,6 +142,9 @@ class Verifier {
 
 }  // namespace
 
-void verify(const Program& program) { Verifier(program).run(); }
+void verify(const Program& program) {
+  Verifier(program).run();
+  for (const Program* region : regions(program)) verify(*region);
+}
 
 }  // namespace jaxport::axis

@@ -32,7 +32,7 @@ class Clock {
 };
 
 std::string remark_line(const raise::Remark& remark, const axis::Program& program) {
-  const std::string where = front::to_string(program.locations[remark.location]);
+  const std::string where = front::to_string(program.location(remark.location));
   return fmt::format("{}: not raised: {}{}", remark.rule, remark.reason,
                      where.empty() ? "" : "  at " + where);
 }

@@ -148,6 +148,7 @@ double get_double(const Eqn& eqn, std::string_view name);
 std::string get_string(const Eqn& eqn, std::string_view name);  // strings and enums
 DType get_dtype(const Eqn& eqn, std::string_view name);
 std::vector<std::int64_t> get_ints(const Eqn& eqn, std::string_view name);
+Dim get_dim(const Eqn& eqn, std::string_view name);    // an integer or a symbolic dim
 Dims get_dims(const Eqn& eqn, std::string_view name);  // integers and symbolic dims
 const Function& get_region(const Eqn& eqn, std::string_view name);
 

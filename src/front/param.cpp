@@ -52,6 +52,13 @@ std::string get_string(const Eqn& eqn, std::string_view name) {
 
 DType get_dtype(const Eqn& eqn, std::string_view name) { return get<DType>(eqn, name, "a dtype"); }
 
+Dim get_dim(const Eqn& eqn, std::string_view name) {
+  const Attr& value = attr(eqn, name);
+  if (const auto* integer = value.get_if<std::int64_t>()) return *integer;
+  if (const auto* dim = value.get_if<Dim>()) return *dim;
+  wrong_type(eqn, name, "a size");
+}
+
 Dims get_dims(const Eqn& eqn, std::string_view name) {
   constexpr std::string_view kExpected = "a list of sizes";
   Dims dims;

@@ -189,9 +189,23 @@ class Verifier {
     const Types carry = slice(in, consts, in.size() - consts);
     check_types("results", out, carry);
     check_signature(find(eqn.attrs, "cond_jaxpr"), "cond_jaxpr",
-                    concat(slice(in, 0, *cond_consts), carry), {Type{DType::kBool, {}}});
+                    concat(slice(in, 0, *cond_consts), carry), {condition_type(eqn, carry)});
     check_signature(find(eqn.attrs, "body_jaxpr"), "body_jaxpr",
                     concat(slice(in, *cond_consts, *body_consts), carry), carry);
+  }
+
+  // A scalar, or under vmap one bool for each element of the batch, whose dims lead every carry.
+  Type condition_type(const Eqn& eqn, const Types& carry) const {
+    const Attr* attr = find(eqn.attrs, "cond_jaxpr");
+    const Region* region = attr == nullptr ? nullptr : attr->get_if<Region>();
+    if (region == nullptr || (*region)->results.size() != 1) return {DType::kBool, {}};
+    const Dims& batch = (*region)->type((*region)->results[0]).shape;
+    for (const Type& type : carry) {
+      const bool leads = batch.size() <= type.shape.size() &&
+                         std::equal(batch.begin(), batch.end(), type.shape.begin());
+      if (!leads) return {DType::kBool, {}};
+    }
+    return {DType::kBool, batch};
   }
 
   // Without their leading axis: what one step of a scan sees.

@@ -19,6 +19,12 @@ Ctx::Ctx(onnx::Builder& builder, ShapeValues& shapes, const front::Eqn& eqn, Val
       in_types_(in_types),
       out_types_(out_types) {}
 
+Ctx& Ctx::with_regions(std::size_t count, EmitRegion emit) {
+  region_count_ = count;
+  emit_region_ = std::move(emit);
+  return *this;
+}
+
 void Ctx::expect_operands(std::size_t count) const {
   if (operands_.size() == count) return;
   unsupported(fmt::format("takes {} operands here, found {}", count, operands_.size()));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -25,10 +26,15 @@ struct Results {
   Results(Values v) : values(std::move(v)) {}  // NOLINT
 };
 
+// Emits a region of the primitive, see Ctx::region.
+using EmitRegion = std::function<Values(std::size_t, onnx::Builder&, const Values&)>;
+
 class Ctx {
  public:
   Ctx(onnx::Builder& builder, ShapeValues& shapes, const front::Eqn& eqn, Values operands,
       std::span<const front::Type> in_types, std::span<const front::Type> out_types);
+  // A primitive of control flow.
+  Ctx& with_regions(std::size_t count, EmitRegion emit);
 
   onnx::Builder& op;
 
@@ -68,6 +74,13 @@ class Ctx {
   Value cast(Value x, DType dtype);          // no node when the dtype is already that
   Value transpose(Value x, const std::vector<std::int64_t>& perm);  // no node for the identity
 
+  // --- regions of control flow (axis/region.h). Emits the nodes of region `i` into the graph of
+  // `builder`, which is op or inside of it; arguments and results have all dims in jaxpr order.
+  std::size_t region_count() const { return region_count_; }
+  Values region(std::size_t i, onnx::Builder& builder, const Values& arguments) const {
+    return emit_region_(i, builder, arguments);
+  }
+
   // Fails the lowering with a reason for the user: E013 "primitive 'conv…' …: <why>".
   [[noreturn]] void unsupported(std::string why) const;
 
@@ -77,6 +90,8 @@ class Ctx {
   const front::Eqn& eqn_;
   Values operands_;
   std::span<const front::Type> in_types_, out_types_;
+  std::size_t region_count_ = 0;
+  EmitRegion emit_region_;
 };
 
 template <>
@@ -127,6 +142,7 @@ Results same(Ctx& c) {
 std::span<const Row> math_rows();
 std::span<const Row> compare_rows();
 std::span<const Row> activation_rows();
+std::span<const Row> control_rows();
 std::span<const Row> conv_rows();
 std::span<const Row> window_rows();
 std::span<const Row> index_rows();

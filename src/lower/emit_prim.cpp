@@ -53,6 +53,22 @@ std::string equation_text(const axis::Node& node) {
   return front::print(function, eqn);
 }
 
+std::string_view primitive_of(const axis::Node& node) {
+  return node.kind == Kind::kPrim ? std::string_view(node.prim->eqn.primitive) : node.name;
+}
+
+// Nodes of the program and its regions that have no row, in order of emission.
+void collect_missing(const Plan& plan, int opset, std::vector<const axis::Node*>& missing) {
+  for (const axis::Node* node : plan.facts.order()) {
+    const bool needs_row = node->kind == Kind::kPrim || node->kind == Kind::kPointwise;
+    if (!needs_row || plan.facts.is_constant(node)) continue;
+    if (!find_row(primitive_of(*node), opset)) missing.push_back(node);
+  }
+  for (const axis::Program* region : axis::regions(plan.facts.program)) {
+    collect_missing(*plan.regions.at(region), opset, missing);
+  }
+}
+
 }  // namespace
 
 Arrangement prim_operand(const axis::Node& node, std::size_t i, int opset) {
@@ -61,20 +77,20 @@ Arrangement prim_operand(const axis::Node& node, std::size_t i, int opset) {
   return permuted(positional(node.prim->in[i], node.edges[i].axes), perm);
 }
 
-const Row* Emitter::row_for(const Node& node) {
-  return find_row(node.kind == Kind::kPrim ? std::string_view(node.prim->eqn.primitive) : node.name,
-                  op_.opset());
+const Row* Emitter::row_for(const Node& node) const {
+  return find_row(primitive_of(node), op_.opset());
 }
 
 void Emitter::report_missing() const {
-  if (missing_.empty()) return;
+  std::vector<const Node*> missing;
+  collect_missing(plan_, op_.opset(), missing);
+  if (missing.empty()) return;
   std::map<std::string_view, std::size_t> uses;
-  for (const Node* node : missing_)
-    ++uses[node->kind == Kind::kPrim ? node->prim->eqn.primitive : node->name];
-  const Node& first = *missing_[0];
-  const std::string_view name = first.kind == Kind::kPrim ? first.prim->eqn.primitive : first.name;
+  for (const Node* node : missing) ++uses[primitive_of(*node)];
+  const Node& first = *missing[0];
+  const std::string_view name = primitive_of(first);
   Error error("E012", fmt::format("no lowering for primitive '{}' at opset {}", name, op_.opset()));
-  error.at(front::to_string(facts_.program.locations[first.location]));
+  error.at(front::to_string(facts_.program.location(first.location)));
   error.equation(equation_text(first));
   std::vector<std::string> others;
   for (const auto& [other, count] : uses) {
@@ -96,13 +112,26 @@ Values Emitter::lower_prim(const Node& node, const Row& row, const Order& order)
     operands.push_back(bring_full(node.edges[i], node.sizes, to));
   }
   Ctx ctx(op_, shapes_, node.prim->eqn, std::move(operands), node.prim->in, node.prim->out);
+  ctx.with_regions(node.prim->regions.size(),
+                   [&](std::size_t region, onnx::Builder& builder, const Values& arguments) {
+                     return emit_region(node, region, builder, arguments);
+                   });
   try {
     return row.lower(ctx).values;
   } catch (Error& error) {
-    if (error.source().empty()) error.at(front::to_string(facts_.program.locations[node.location]));
+    if (error.source().empty()) error.at(front::to_string(facts_.program.location(node.location)));
     if (error.equation().empty()) error.equation(equation_text(node));
     throw;
   }
+}
+
+Values Emitter::emit_region(const Node& node, std::size_t region, onnx::Builder& builder,
+                            const Values& arguments) {
+  const Plan& plan = *plan_.regions.at(node.prim->regions[region].get());
+  ShapeValues shapes(builder, shapes_);
+  Values results = Emitter(plan, plan.wishes, builder, shapes).run(arguments);
+  enter(node);  // the region's nodes had lines of their own
+  return results;
 }
 
 void Emitter::emit_prim(const Node& node) {
@@ -122,7 +151,7 @@ void Emitter::emit_prim(const Node& node) {
 }
 
 void Emitter::enter(const Node& node) {
-  const front::Location& location = facts_.program.locations[node.location];
+  const front::Location& location = facts_.program.location(node.location);
   onnx::Origin origin{front::to_string(location), location.scope};
   // A node that uses a weight is named after the weight's owner: "blocks.3.attn.query".
   for (const Edge& edge : node.edges) {

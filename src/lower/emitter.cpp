@@ -66,46 +66,37 @@ std::size_t leading_units(const auto& dims) {
 
 }  // namespace
 
-Emitter::Emitter(const Facts& facts, const Hints& hints, onnx::Model& model, int opset)
-    : facts_(facts),
+Emitter::Emitter(const Plan& plan, const Hints& hints, onnx::Builder& builder, ShapeValues& shapes)
+    : plan_(plan),
+      facts_(plan.facts),
       hints_(hints),
-      model_(model),
-      op_(model, opset),
-      shapes_(op_),
-      variants_(facts.order().size()) {}
+      op_(builder),
+      shapes_(shapes),
+      variants_(facts_.order().size()) {}
 
-void Emitter::run(const std::string& model_name) {
-  model_.graph.name = model_name;
-  emit_inputs();
-  for (const Node* node : facts_.order()) {
-    if (node->kind == Kind::kPrim && !facts_.is_constant(node) && !row_for(*node)) {
-      missing_.push_back(node);
-    }
-    if (node->kind == Kind::kPointwise && !facts_.is_constant(node) && !row_for(*node)) {
-      missing_.push_back(node);
-    }
-  }
+void Emitter::run() {
   report_missing();
+  const axis::Program& program = facts_.program;
+  Values arguments;
+  for (const axis::Input& input : program.inputs) {
+    arguments.push_back(op_.input(input.name, {input.type.dtype, input.type.shape}));
+    shapes_.add_input(arguments.back(), input.type.shape);
+  }
+  const Values results = run(arguments);
+  for (std::size_t i = 0; i < results.size(); ++i) op_.output(results[i], output_name(program, i));
+}
+
+Values Emitter::run(const Values& arguments) {
+  define_inputs(arguments);
   for (const Node* node : facts_.order()) {
     if (!facts_.is_constant(node) && node->kind != Kind::kInput) emit(*node);
   }
-  emit_outputs();
+  Values results;
+  for (const axis::View& view : facts_.program.outputs) results.push_back(output(view));
+  return results;
 }
 
-double Emitter::price() const {
-  double sum = 0;
-  for (const onnx::Node& node : model_.graph.nodes) {
-    sum += node.op == "Transpose" ? kTransposePrice : node.op == "Expand" ? kExpandPrice : 1;
-  }
-  return sum;
-}
-
-void Emitter::emit_inputs() {
-  std::vector<Value> values;
-  for (const axis::Input& input : facts_.program.inputs) {
-    values.push_back(op_.input(input.name, {input.type.dtype, input.type.shape}));
-    shapes_.add_input(values.back(), input.type.shape);
-  }
+void Emitter::define_inputs(const Values& arguments) {
   for (const Node* node : facts_.order()) {
     if (node->kind != Kind::kInput) continue;
     const auto index = static_cast<std::size_t>(*node->attr("index")->get_if<std::int64_t>());
@@ -114,7 +105,7 @@ void Emitter::emit_inputs() {
     for (const Dim& size : facts_.program.inputs[index].type.shape) {
       arrangement.push_back(size.is_one() ? Labels{} : node->out[axis++]);
     }
-    define(*node, values[index], arrangement);
+    define(*node, arguments[index], arrangement);
   }
 }
 
@@ -153,32 +144,27 @@ void Emitter::emit(const Node& node) {
   throw Error("BUG", fmt::format("no emission for axis node '{}'", node.name));
 }
 
-void Emitter::emit_outputs() {
-  const axis::Program& program = facts_.program;
-  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    const axis::View& view = program.outputs[i];
-    // The view's context labels, numbered from 0.
-    Labels used;
-    Dims sizes;
-    auto renumbered = [&](const axis::Pattern& pattern) {
-      axis::Pattern result;
-      for (const Labels& labels : pattern) {
-        Labels& out = result.emplace_back();
-        for (Label label : labels) {
-          auto found = std::ranges::find(used, label);
-          out.push_back(static_cast<Label>(found - used.begin()));
-          if (found == used.end()) {
-            used.push_back(label);
-            sizes.push_back(program.graph->size(label));
-          }
+Value Emitter::output(const axis::View& view) {
+  // The view's context labels, numbered from 0.
+  Labels used;
+  Dims sizes;
+  auto renumbered = [&](const axis::Pattern& pattern) {
+    axis::Pattern result;
+    for (const Labels& labels : pattern) {
+      Labels& out = result.emplace_back();
+      for (Label label : labels) {
+        auto found = std::ranges::find(used, label);
+        out.push_back(static_cast<Label>(found - used.begin()));
+        if (found == used.end()) {
+          used.push_back(label);
+          sizes.push_back(facts_.program.graph->size(label));
         }
       }
-      return result;
-    };
-    const Edge edge{view.use.node, renumbered(view.use.labels)};
-    const Arrangement to = renumbered(view.dims);
-    op_.output(bring_full(edge, sizes, to), output_name(program, i));
-  }
+    }
+    return result;
+  };
+  const Edge edge{view.use.node, renumbered(view.use.labels)};
+  return bring_full(edge, sizes, renumbered(view.dims));
 }
 
 void Emitter::define(const Node& node, Value value, const Arrangement& arrangement) {

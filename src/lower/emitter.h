@@ -19,6 +19,7 @@
 #include "lower/facts.h"
 #include "lower/hints.h"
 #include "lower/layout.h"
+#include "lower/plan.h"
 #include "lower/shape_values.h"
 #include "onnx/builder.h"
 
@@ -48,11 +49,13 @@ class LabelSet {
 
 class Emitter {
  public:
-  Emitter(const Facts& facts, const Hints& hints, onnx::Model& model, int opset);
+  // Emits the program of `plan` into the graph of `builder`, with these hints in place of its own.
+  Emitter(const Plan& plan, const Hints& hints, onnx::Builder& builder, ShapeValues& shapes);
 
-  // Emits the whole program. Throws one Error E012 that lists all missing primitives.
-  void run(const std::string& model_name);
-  double price() const;  // of the emitted graph
+  // Emits the program as a whole model. Throws one Error E012 that lists all missing primitives.
+  void run();
+  // Emits the program as a part of a graph. Arguments and results have all dims in jaxpr order.
+  Values run(const Values& arguments);
 
  private:
   using Node = axis::Node;
@@ -69,9 +72,9 @@ class Emitter {
   };
 
   // --- emitter.cpp: values and conversions
-  void emit_inputs();
+  void define_inputs(const Values& arguments);
   void emit(const Node& node);
-  void emit_outputs();
+  Value output(const axis::View& view);
   void define(const Node& node, Value value, const Arrangement& arrangement);
   bool is_constant(const Edge& edge) const { return facts_.is_constant(edge.node); }
   std::vector<Variant>& variants(const Node* node) { return variants_[facts_.index(node)]; }
@@ -141,20 +144,21 @@ class Emitter {
   // --- emit_prim.cpp
   void emit_prim(const Node& node);
   Values lower_prim(const Node& node, const Row& row, const Order& order);
-  const Row* row_for(const Node& node);
+  Values emit_region(const Node& node, std::size_t region, onnx::Builder& builder,
+                     const Values& arguments);
+  const Row* row_for(const Node& node) const;
   void report_missing() const;
   void enter(const Node& node);  // sets the origin of the nodes to come
 
+  const Plan& plan_;
   const Facts& facts_;
   const Hints& hints_;
-  onnx::Model& model_;
-  onnx::Builder op_;
-  ShapeValues shapes_;
+  onnx::Builder& op_;
+  ShapeValues& shapes_;
   std::vector<std::vector<Variant>> variants_;  // by Facts::index
   std::map<std::string, Value> constants_;      // by node and view
   std::unordered_set<std::string> weight_names_;
   std::map<std::string, Values> prim_results_;  // by primitive instance
-  std::vector<const Node*> missing_;
 };
 
 }  // namespace jaxport::lower

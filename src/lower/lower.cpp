@@ -9,38 +9,40 @@
 namespace jaxport::lower {
 namespace {
 
-struct Emission {
+onnx::Model emitted(const Plan& plan, const Hints& hints, const Options& options) {
   onnx::Model model;
-  double price;
-};
-
-Emission emitted(const Facts& facts, const Hints& hints, const Options& options) {
-  onnx::Model model;
-  model.dims = facts.program.dims;
-  model.opsets = {{"", options.opset}};
-  model.ir_version = onnx::ir_version_for(options.opset);
+  model.dims = plan.facts.program.dims;
   model.producer_name = "jaxport";
-  for (const std::string& constraint : facts.program.dims->constraints()) {
+  model.graph.name = options.model_name;
+  for (const std::string& constraint : model.dims->constraints()) {
     model.metadata.emplace_back(fmt::format("jaxport.constraint.{}", model.metadata.size()),
                                 constraint);
   }
-  Emitter emitter(facts, hints, model, options.opset);
-  emitter.run(options.model_name);
-  const double price = emitter.price();
-  return {std::move(model), price};
+  onnx::Builder builder(model, options.opset);
+  ShapeValues shapes(builder);
+  Emitter(plan, hints, builder, shapes).run();
+  return model;
+}
+
+double price_of(const onnx::Graph& graph) {
+  double sum = 0;
+  for (const onnx::Node& node : graph.nodes) {
+    sum += node.op == "Transpose" ? kTransposePrice : node.op == "Expand" ? kExpandPrice : 1;
+  }
+  return sum;
 }
 
 }  // namespace
 
 onnx::Model lower(axis::Program& program, const Options& options) {
   prepare(program, options.opset);
-  const Facts facts(program);
-  Emission wished = emitted(facts, collect_wishes(facts, options.opset), options);
+  const Plan plan(program, options.opset);
+  onnx::Model wished = emitted(plan, plan.wishes, options);
+  const double price = price_of(wished.graph);
   // Nothing moves: no assignment can be cheaper.
-  if (wished.price <= static_cast<double>(wished.model.graph.nodes.size()))
-    return std::move(wished.model);
-  Emission greedy = emitted(facts, Hints(facts.order().size()), options);
-  return std::move(greedy.price < wished.price ? greedy.model : wished.model);
+  if (price <= static_cast<double>(wished.graph.nodes.size())) return wished;
+  onnx::Model greedy = emitted(plan, Hints(plan.facts.order().size()), options);
+  return price_of(greedy.graph) < price ? std::move(greedy) : std::move(wished);
 }
 
 }  // namespace jaxport::lower

@@ -73,6 +73,7 @@ void prepare(axis::Program& program, int opset) {
     return expand_missing(graph, use, opset);
   });
   axis::rebuild(program, mean);
+  for (axis::Program* region : axis::regions(program)) prepare(*region, opset);
 }
 
 }  // namespace jaxport::lower

@@ -27,6 +27,7 @@ Value ShapeValues::read(const Source& source) {
 
 Value ShapeValues::dim(const Dim& dim) {
   if (dim.is_static()) return op_.ints({dim.value()});
+  if (outer_) return outer_->dim(dim);
   auto found = std::ranges::find(known_, dim, &std::pair<Dim, Value>::first);
   if (found != known_.end()) return found->second;
   auto source = std::ranges::find(sources_, dim, &Source::size);
@@ -102,6 +103,8 @@ Value ShapeValues::solve(const std::string& name, const Source& source) {
 }
 
 Value ShapeValues::shape(const Dims& dims) {
+  const bool is_static = std::ranges::all_of(dims, &Dim::is_static);
+  if (outer_ && !is_static) return outer_->shape(dims);
   std::vector<std::int64_t> fixed;
   Values parts;
   auto flush = [&] {

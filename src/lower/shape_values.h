@@ -14,6 +14,8 @@ namespace jaxport::lower {
 class ShapeValues {
  public:
   explicit ShapeValues(onnx::Builder& builder) : op_(builder) {}
+  // Inside of a graph: sizes are computed in the main graph, where all of its steps see them.
+  ShapeValues(onnx::Builder& builder, ShapeValues& outer) : op_(builder), outer_(&outer) {}
 
   void add_input(onnx::Value input, const Dims& shape);
 
@@ -38,6 +40,7 @@ class ShapeValues {
   onnx::Value read(const Source& source);
 
   onnx::Builder& op_;
+  ShapeValues* outer_ = nullptr;
   std::vector<Source> sources_;
   std::vector<std::pair<Dim, onnx::Value>> known_;
 };

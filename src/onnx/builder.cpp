@@ -102,13 +102,14 @@ Value Builder::add_initializer(StridedView view, jaxport::Shape shape, std::stri
 }
 
 Value Builder::weight(StridedView view, jaxport::Shape shape, std::string name) {
+  if (impl_->outer) return impl_->outer->weight(std::move(view), std::move(shape), std::move(name));
   return add_initializer(std::move(view), std::move(shape), std::move(name));
 }
 
 Value Builder::constant(Tensor tensor, std::string name) {
   if (!is_small(tensor.dtype, tensor.size())) {
     jaxport::Shape shape = tensor.shape;
-    return add_initializer(whole(std::move(tensor)), std::move(shape), std::move(name));
+    return weight(whole(std::move(tensor)), std::move(shape), std::move(name));
   }
   const std::uint64_t hash = content_hash(tensor);
   const ValueId* same = impl_->constants.find(hash, [&](ValueId id) {

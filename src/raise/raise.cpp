@@ -118,16 +118,26 @@ std::span<const Rule* const> all_rules() {
   return kRules;
 }
 
-std::vector<Remark> raise(axis::Program& program, const Options& options) {
-  check_names(options.without);
+namespace {
+
+std::vector<Remark> raise_all(axis::Program& program, const Options& options) {
   std::vector<Remark> remarks;
-  if (!options.enabled) return remarks;
   for (Rules pass : passes()) {
     std::vector<Remark> found = run_pass(program, enabled_rules(pass, options));
     std::ranges::move(found, std::back_inserter(remarks));
   }
   std::ranges::stable_sort(remarks, {}, [](const Remark& remark) { return remark.node->id; });
+  for (axis::Program* region : axis::regions(program)) {
+    std::ranges::move(raise_all(*region, options), std::back_inserter(remarks));
+  }
   return remarks;
+}
+
+}  // namespace
+
+std::vector<Remark> raise(axis::Program& program, const Options& options) {
+  check_names(options.without);
+  return options.enabled ? raise_all(program, options) : std::vector<Remark>{};
 }
 
 }  // namespace jaxport::raise

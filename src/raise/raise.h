@@ -59,7 +59,8 @@ struct Options {
   bool enabled = true;
   std::vector<std::string> without;  // rules to leave out, by name; E060 for an unknown one
 };
-// Returns the remarks in program order. Throws Error E060.
+// Raises the program and its regions. Returns the remarks in program order, those of regions last.
+// Throws Error E060.
 std::vector<Remark> raise(axis::Program& program, const Options& options = {});
 
 // The decomposition of a macro or raised pointwise node ("gelu_tanh", "silu"), over the same

@@ -49,8 +49,6 @@ REFUSED = {
     "cholesky": (jnp.linalg.cholesky, [(3, 3)]),
     "fft": (jnp.fft.fft, [(8,)]),
     "random_bits": (lambda x: x + jax.random.normal(jax.random.key(0), (3,)), [(3,)]),
-    "scan": (lambda x: lax.scan(lambda carry, y: (carry + y, carry), 0.0, x), [(3,)]),
-    "while": (lambda x: lax.while_loop(lambda y: y.sum() < 9, lambda y: y + 1, x), [(3,)]),
 }
 
 

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/plan.h"
+
+namespace jaxport::lower {
+
+Plan::Plan(const axis::Program& program, int opset)
+    : facts(program), wishes(collect_wishes(facts, opset)) {
+  for (const axis::Program* region : axis::regions(program)) {
+    regions.emplace(region, std::make_unique<Plan>(*region, opset));
+  }
+}
+
+}  // namespace jaxport::lower

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control flow: cond, switch, while_loop, fori_loop, scan, map, and what is inlined."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from support.cases import boolean, case, check, f32, f64, i32, i64, parity
+
+WEIGHT = np.random.default_rng(0).normal(size=(3, 40)).astype(np.float32)
+SQUARE = np.random.default_rng(1).normal(size=(40, 40)).astype(np.float32) / 40
+
+
+def switch(i, x):
+    return lax.switch(i, [jnp.sin, lambda y: y + 1, lambda y: y * 2, jnp.negative, jnp.abs], x)
+
+
+def nested_cond(p, q, x):
+    def outer(y):
+        return lax.cond(q, lambda z: z * 2, lambda z: z + y.sum(), y)
+
+    return lax.cond(p, outer, jnp.tanh, x)
+
+
+def two_results(p, x, y):
+    return lax.cond(p, lambda a, b: (a, b * 2), lambda a, b: (b, a), x, y)
+
+
+CONDITIONS = [
+    case(
+        "cond",
+        lambda p, x: lax.cond(p, lambda y: y + 1, lambda y: y * 3, x),
+        [boolean(), f32(4, 3)],
+        also=[[boolean(), f32("B", 3)], [boolean(), f64(3)], [boolean(), i32("B")]],
+    ),
+    case("cond of a computed bool", lambda x: lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x), [f32(5)]),
+    case("cond without operands", lambda p: lax.cond(p, lambda: 1.5, lambda: 2.5), [boolean()]),
+    case(
+        "branches with captured weights",
+        lambda p, x: lax.cond(p, lambda y: jnp.tanh(y @ WEIGHT), lambda y: y @ (2 * WEIGHT), x),
+        [boolean(), f32(2, 3)],
+        also=[[boolean(), f32("B", 3)]],
+        tolerance="sum",
+    ),
+    case("results that are operands", two_results, [boolean(), f32(3), f32(3)]),
+    case("nested cond", nested_cond, [boolean(), boolean(), f32("B")], tolerance="sum"),
+    case("switch", switch, [i32(lo=-2, hi=6), f32(7)], also=[[i32(lo=-2, hi=6), f32("B")]]),
+    case("vmap of switch", jax.vmap(switch), [i32(9, lo=0, hi=4), f32(9, 2)]),
+    case("constant index", lambda x: switch(2, x), [f32(3)]),
+    case(
+        "gradient of cond",
+        lambda p, x: jax.grad(lambda y: lax.cond(p, jnp.sin, jnp.cos, y).sum())(x),
+        [boolean(), f32(4)],
+    ),
+    case(
+        "softmax inside cond",
+        lambda p, x: lax.cond(p, jax.nn.softmax, jax.nn.gelu, x),
+        [boolean(), f32("B", 5)],
+        tolerance="sum",
+    ),
+]
+
+
+def collatz(n):
+    def body(c):
+        n, steps = c
+        return jnp.where(n % 2 == 0, n // 2, 3 * n + 1), steps + 1
+
+    return lax.while_loop(lambda c: c[0] > 1, body, (n, jnp.zeros_like(n)))
+
+
+def newton(x):
+    return lax.while_loop(
+        lambda y: jnp.abs(y * y - x) > 1e-3 * x, lambda y: 0.5 * (y + x / y), jnp.ones_like(x)
+    )
+
+
+LOOPS = [
+    case("while_loop", collatz, [i32(lo=1, hi=30)], also=[[i64(lo=1, hi=30)]]),
+    case("vmap of while_loop", jax.vmap(collatz), [i32(6, lo=1, hi=30)], also=[[i32("B", lo=1)]]),
+    case("vmap of a float while_loop", jax.vmap(newton), [f32(5, lo=1, hi=9)]),
+    case(
+        "two vmaps of while_loop",
+        jax.vmap(jax.vmap(collatz)),
+        [i32("B", 3, lo=1, hi=30)],
+    ),
+    case(
+        "a loop that does not run",
+        lambda x: lax.while_loop(lambda c: c.sum() < -1e9, lambda c: c * 2, x),
+        [f32(3)],
+    ),
+    case(
+        "while_loop with captured values",
+        lambda x, y: lax.while_loop(
+            lambda c: jnp.sum(c) < jnp.sum(jnp.abs(y)), lambda c: c + jnp.abs(y) + 1, x
+        ),
+        [f32("B"), f32("B")],
+        tolerance="sum",
+    ),
+    case(
+        "fori_loop",
+        lambda x: lax.fori_loop(0, 5, lambda i, c: c * 0.5 + i, x),
+        [f32(4, 3)],
+        also=[[f32("B")], [f64(2)]],
+    ),
+    case(
+        "fori_loop with run-time bounds",
+        lambda a, b, x: lax.fori_loop(a, b, lambda i, c: c * 0.5 + i, x),
+        [i32(lo=-2, hi=2), i32(lo=0, hi=5), f32(3)],
+    ),
+    case(
+        "fori_loop over a symbolic size",
+        lambda x: lax.fori_loop(0, x.shape[0], lambda i, c: c + x[i] * i, jnp.zeros(3)),
+        [f32("B", 3)],
+        tolerance="sum",
+    ),
+    case(
+        "nested fori_loop",
+        lambda x: lax.fori_loop(
+            0, 3, lambda i, c: lax.fori_loop(0, 2, lambda j, d: d * 0.5 + i * j, c) + x, x
+        ),
+        [f32("B", 2)],
+    ),
+    case(
+        "dynamic update in a loop",
+        lambda x: lax.fori_loop(0, 4, lambda i, c: c.at[i].set(c[i - 1] + 1), x),
+        [f32(5)],
+    ),
+]
+
+
+def accumulate(carry, x):
+    return carry * 0.5 + x, carry - x
+
+
+def cell(h, x):
+    h = jnp.tanh(x @ WEIGHT + h @ SQUARE)
+    return h, h.sum()
+
+
+def scan(body, init, **options):
+    return lambda *xs: lax.scan(body, init, xs if len(xs) > 1 else xs[0], **options)
+
+
+SCANS = [
+    case(
+        "scan",
+        scan(accumulate, jnp.zeros(3)),
+        [f32(4, 3)],
+        also=[[f32("T", 3)], [f32(1, 3)], [f32(0, 3)]],
+    ),
+    case("scan of integers", scan(lambda c, x: (c + x, c), jnp.int32(0)), [i32("T")]),
+    case("scan of doubles", lambda x: lax.scan(accumulate, jnp.zeros_like(x[0]), x), [f64("T", 2)]),
+    case(
+        "reverse scan",
+        scan(accumulate, jnp.zeros(3), reverse=True),
+        [f32(4, 3)],
+        also=[[f32("T", 3)]],
+    ),
+    case("unrolled scan", scan(accumulate, jnp.zeros(3), unroll=3), [f32(7, 3)]),
+    case(
+        "several xs and ys",
+        scan(lambda c, xs: (c + xs[0], (c, xs[1] * 2)), jnp.zeros(2)),
+        [f32("T", 2), f32("T", 3)],
+    ),
+    case("scan without ys", scan(lambda c, x: (c * 0.5 + x, None), jnp.zeros(3)), [f32("T", 3)]),
+    case("scan without a carry", scan(lambda c, x: (c, jnp.sin(x)), None), [f32("T", 3)]),
+    case(
+        "scan without xs",
+        lambda x: lax.scan(lambda c, _: (c * 0.5, c + 1), x, None, length=5),
+        [f32(3)],
+    ),
+    case(
+        "reverse scan without xs",
+        lambda x: lax.scan(lambda c, _: (c * 0.5, c + 1), x, None, length=5, reverse=True),
+        [f32(3)],
+    ),
+    case(
+        "recurrent cell with captured weights",
+        scan(cell, jnp.zeros(40)),
+        [f32(6, 3)],
+        also=[[f32("T", 3)]],
+        tolerance="sum",
+    ),
+    case(
+        "vmap of a recurrent cell",
+        jax.vmap(scan(cell, jnp.zeros(40))),
+        [f32("B", "T", 3)],
+        tolerance="sum",
+    ),
+    case(
+        "nested scans",
+        scan(lambda c, row: lax.scan(accumulate, c, row), jnp.float32(0)),
+        [f32("T", 4)],
+    ),
+    case(
+        "scan inside cond",
+        lambda p, x: lax.cond(p, scan(accumulate, jnp.zeros(3)), lambda y: (y[0], y), x),
+        [boolean(), f32(4, 3)],
+    ),
+    case(
+        "cond inside scan",
+        scan(lambda c, x: (lax.cond(c > 0, lambda: c - 1, lambda: c + x), c), jnp.float32(0)),
+        [f32("T")],
+    ),
+    case(
+        "softmax inside scan",
+        scan(lambda c, x: (c + jax.nn.softmax(x), jax.nn.gelu(x)), jnp.zeros(5)),
+        [f32("T", 5)],
+        tolerance="sum",
+    ),
+    case(
+        "gradient of scan",
+        jax.grad(
+            lambda x: lax.scan(lambda c, y: (jnp.sin(c + y), c * y), jnp.zeros(3), x)[0].sum()
+        ),
+        [f32(4, 3)],
+        also=[[f32("T", 3)]],
+        tolerance="sum",
+    ),
+    case(
+        "gradient of a recurrent cell",
+        jax.grad(lambda x: lax.scan(cell, jnp.zeros(40), x)[1].sum()),
+        [f32("T", 3)],
+        tolerance="sum",
+    ),
+    case("map", lambda x: lax.map(lambda y: jnp.sin(y).sum(), x), [f32("B", 3)], tolerance="sum"),
+    case("map in batches", lambda x: lax.map(jnp.sin, x, batch_size=2), [f32(5, 3)]),
+    case(
+        "associative_scan",
+        lambda x: lax.associative_scan(jnp.add, x),
+        [f32(5, 2)],
+        tolerance="sum",
+    ),
+    case(
+        "reverse associative_scan of a pair",
+        lambda a, b: lax.associative_scan(
+            lambda x, y: (x[0] * y[0], x[1] * y[0] + y[1]), (a, b), reverse=True
+        ),
+        [f32(6, 2), f32(6, 2)],
+        tolerance="sum",
+    ),
+]
+
+
+@jax.custom_jvp
+def log1pexp(x):
+    return jnp.log1p(jnp.exp(x))
+
+
+log1pexp.defjvps(lambda dx, ans, x: dx * (1 - 1 / (1 + jnp.exp(x))))
+
+
+@jax.custom_vjp
+def clip_gradient(x):
+    return x * 2
+
+
+clip_gradient.defvjp(lambda x: (x * 2, None), lambda _, g: (jnp.clip(g, -0.5, 0.5),))
+
+
+CALLS = [
+    case("custom_jvp", log1pexp, [f32(3)]),
+    case("gradient of custom_jvp", jax.grad(lambda x: log1pexp(x).sum()), [f32(3)]),
+    case("custom_vjp", clip_gradient, [f32(3)]),
+    case("gradient of custom_vjp", jax.grad(lambda x: clip_gradient(x).sum()), [f32(3)]),
+    case("checkpoint", jax.checkpoint(lambda x: jnp.sin(jnp.cos(x))), [f32("B")]),
+    case(
+        "gradient of checkpoint",
+        jax.grad(lambda x: jax.checkpoint(lambda y: jnp.sin(jnp.cos(y)))(x).sum()),
+        [f32("B")],
+        tolerance="sum",
+    ),
+    case("optimization_barrier", lambda x: lax.optimization_barrier((x, x + 1)), [f32("B")]),
+    case(
+        "custom_linear_solve",
+        lambda x: lax.custom_linear_solve(lambda v: 2 * v, x, lambda _, b: b / 2),
+        [f32("B")],
+    ),
+    case(
+        "custom_root",
+        lambda x: lax.custom_root(
+            lambda y: y * y - x, x, lambda f, y: y - f(y) / 4, lambda g, y: y / g(1.0)
+        ),
+        [f32(lo=1, hi=4)],
+    ),
+]
+
+
+@parity(CONDITIONS + LOOPS + SCANS + CALLS)
+def test_control(case, capfd):
+    check(case, capfd)
