@@ -110,6 +110,14 @@ test-oldest: .venv-oldest/.jaxport ## parity with JAX on the oldest supported ve
 test-oldest-smoke: .venv-oldest/.jaxport
 	$(call run_pytest,.venv-oldest,oldest-smoke) tests/python/test_importer.py tests/python/test_models.py
 
+.PHONY: conformance test-conformance
+run_conformance = PYTHONPATH=tests $(BIN)/python -m conformance --jobs $(JOBS)
+conformance: build ## all of JAX's own cases for its primitives; rewrites docs/coverage.md
+	$(run_conformance)
+# Every 13th case; 13 divides no period in which dtypes and modes follow each other.
+test-conformance: build
+	$(run_conformance) --every 13 --junit $(REPORT)/conformance.xml
+
 # --- checks
 
 .PHONY: check-format check-python check-types check-repository format lint

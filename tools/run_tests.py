@@ -35,6 +35,7 @@ PARTS = [
     Part("test-unit", "unit tests", "unit-release/*.xml", ("build",)),
     Part("test-golden", "text tests", "golden-release.xml", ("build",)),
     Part("test-python", "parity, newest JAX", "python.xml", ("build",)),
+    Part("test-conformance", "sample of JAX's own cases", "conformance.xml", ("build",)),
     Part(".venv-oldest/.jaxport", "environment of the oldest JAX", needs=("build",)),
     Part(
         "test-oldest-smoke",

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of a case, and the list of cases that are known not to hold."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import json
+import tomllib
+from pathlib import Path
+
+LIST = Path(__file__).parent / "known.toml"
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """`kind` is one of
+
+    pass            the model is valid, loads and gives JAX's values, shapes and dtypes
+    wrong value     it loads, but gives others
+    not loadable    ONNX Runtime refuses it
+    checker         it breaks the ONNX specification, or uses an op newer than its opset
+    error E012      jaxport refuses the function with this code
+    crash           a process died, or something threw what is no error of ours
+    timeout         the case took longer than the limit
+    not run by jax  JAX itself cannot run the case; it does not count
+    """
+
+    name: str
+    group: str
+    dtype: str
+    kind: str
+    detail: str = ""
+    seconds: float = 0.0
+
+    @property
+    def counts(self) -> bool:
+        return self.kind != "not run by jax"
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self))
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """Cases that do not hold yet. All fields must fit: a name by pattern, the exact kind."""
+
+    reason: str
+    outcome: str
+    group: str = "*"
+    cases: str = "*"
+    dtypes: tuple[str, ...] = ()
+
+    def covers(self, outcome: Outcome) -> bool:
+        """Whether this entry speaks of the case, whatever became of it."""
+        return (
+            fnmatch.fnmatchcase(outcome.group, self.group)
+            and fnmatch.fnmatchcase(outcome.name, self.cases)
+            and (not self.dtypes or outcome.dtype in self.dtypes)
+        )
+
+
+def known_list(path: Path = LIST) -> list[Known]:
+    entries = tomllib.loads(path.read_text())["known"] if path.exists() else []
+    return [Known(**{**entry, "dtypes": tuple(entry.get("dtypes", ()))}) for entry in entries]
+
+
+def explanation(outcome: Outcome, entries: list[Known]) -> Known | None:
+    """The entry that expects just this outcome."""
+    return next((e for e in entries if e.covers(outcome) and e.outcome == outcome.kind), None)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a model may be from JAX, in units in the last place, by dtype and group of primitives.
+
+The default is for one operation in another library. Every wider entry has its reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import jax.numpy as jnp
+import numpy as np
+
+DEFAULT = {"float32": 4, "float64": 4, "float16": 1, "bfloat16": 1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Wider:
+    """Allowed differences of some groups; dtypes that are not named keep the default."""
+
+    groups: tuple[str, ...]
+    reason: str
+    ulps: Mapping[str, float]
+    at_largest: bool = False  # count units at the largest magnitude of the result
+
+
+_SUMS = {"float32": 16, "float64": 16, "float16": 4, "bfloat16": 4}
+
+WIDER = [
+    Wider(
+        ("conv_general_dilated", "dot_general", "reduce_sum", "reduce_window_add", "cumsum"),
+        "sums are formed in another order; what cancels is lost at the size of the largest element",
+        _SUMS,
+        at_largest=True,
+    ),
+    Wider(
+        ("logistic",),
+        "ONNX Runtime's Sigmoid is exact to 1e-7 of its largest value, not of each",
+        {"float32": 4},
+        at_largest=True,
+    ),
+    Wider(
+        ("integer_pow",),
+        "XLA keeps the products of 16-bit floats in f32 from one multiplication to the next",
+        {"float16": 4, "bfloat16": 4},
+    ),
+]
+
+
+def _entry(group: str, dtype: str) -> tuple[float, bool]:
+    for entry in WIDER:
+        if group in entry.groups and dtype in entry.ulps:
+            return entry.ulps[dtype], entry.at_largest
+    return DEFAULT.get(dtype, 0), False
+
+
+def _real_parts(array: np.ndarray) -> list[np.ndarray]:
+    return [array.real, array.imag] if jnp.iscomplexobj(array) else [array]
+
+
+def difference(want: np.ndarray, have: np.ndarray, group: str) -> str | None:
+    """What is wrong with the worst element; None when all are as near as the table asks."""
+    if have.dtype != want.dtype:
+        return f"dtype {have.dtype}, JAX has {want.dtype}"
+    if have.shape != want.shape:
+        return f"shape {have.shape}, JAX has {want.shape}"
+    for one, other in zip(_real_parts(want), _real_parts(have), strict=True):
+        found = _worst_element(one, other, group)
+        if found:
+            return found
+    return None
+
+
+def _worst_element(want: np.ndarray, have: np.ndarray, group: str) -> str | None:
+    if want.size == 0:
+        return None
+    ulps, at_largest = _entry(group, want.dtype.name)
+    lhs, rhs = want.astype(np.float64), have.astype(np.float64)
+    units = _units_apart(lhs, rhs, want.dtype, at_largest)
+    units[(want == have) | (np.isnan(lhs) & np.isnan(rhs))] = 0
+    worst = np.unravel_index(int(np.argmax(units)), units.shape)
+    if units[worst] <= ulps:
+        return None
+    place = list(map(int, worst))
+    return (
+        f"{place}: {have[worst]}, JAX has {want[worst]}: {units[worst]:.3g} units, {ulps} allowed"
+    )
+
+
+def _units_apart(
+    want: np.ndarray, have: np.ndarray, dtype: np.dtype, at_largest: bool
+) -> np.ndarray:
+    if not jnp.issubdtype(dtype, jnp.floating):
+        return np.full(want.shape, np.inf)
+    info = jnp.finfo(dtype)
+    magnitude = np.abs(np.nan_to_num(want, posinf=0.0, neginf=0.0))
+    if at_largest:
+        magnitude = np.full(want.shape, magnitude.max())
+    unit = np.maximum(magnitude, float(info.tiny)) * float(info.eps)
+    with np.errstate(invalid="ignore", over="ignore"):
+        units = np.abs(want - have) / unit
+    return np.asarray(np.where(np.isnan(units), np.inf, units))
