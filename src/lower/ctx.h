@@ -140,6 +140,8 @@ Results same(Ctx& c) {
 // The families; each file of lower/ defines one. Rows are sorted by primitive, then by falling
 // since_opset.
 std::span<const Row> math_rows();
+std::span<const Row> bits_rows();
+std::span<const Row> precision_rows();
 std::span<const Row> compare_rows();
 std::span<const Row> activation_rows();
 std::span<const Row> control_rows();

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What depends on how many digits a float has.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "lower/float_bits.h"
+
+namespace jaxport::lower {
+namespace {
+
+int exponent_bits(DType dtype) { return bit_width(dtype) - 1 - mantissa_bits(dtype); }
+int bias_of(std::int64_t bits) { return (1 << (bits - 1)) - 1; }
+
+// x + d with d between 0.5 and 1.5 units in the last place rounds to the neighbour of x. A unit is
+// between |x| * 2^-mantissa bits and half of that.
+Results nextafter(Ctx& c) {
+  auto [x, to] = c.in<2>();
+  const int mantissa = mantissa_bits(x.dtype()), bias = bias_of(exponent_bits(x.dtype()));
+  auto number = [&](double value) { return c.op.scalar_like(to, value); };
+  const double largest = std::ldexp(2 - std::ldexp(1, -mantissa), bias);
+  const Value finite = c.op.Clip(x, number(-largest), number(largest));
+  const Value share = c.op.Mul(c.op.Abs(finite), number(std::ldexp(1.25, -mantissa - 1)));
+  const Value step = c.op.Max(share, number(std::ldexp(1, 1 - bias - mantissa)));
+  const Value moved =
+      c.op.Where(c.op.Greater(to, x), c.op.Add(finite, step), c.op.Sub(finite, step));
+  const Value result = c.op.Where(c.op.Equal(x, finite), moved, finite);
+  const Value any_nan = c.op.Or(c.op.IsNaN(x), c.op.IsNaN(to));
+  return c.op.Where(any_nan, c.op.Add(x, to), c.op.Where(c.op.Equal(x, to), to, result));
+}
+
+// Rounds to a multiple of 2^(floor(log2 |x|) - mantissa bits); with fewer exponent bits a number
+// that is too large becomes infinite and one that is too small zero.
+Results reduce_precision(Ctx& c) {
+  const DType dtype = c.out_type().dtype;
+  const Value x = c.cast(c.in(0), DType::kF64);
+  auto number = [&](double value) { return c.op.scalar_like(x, value); };
+  const double smallest = std::ldexp(1, 1 - bias_of(exponent_bits(dtype)));  // normal number
+  const Value size =
+      c.op.Clip(c.op.Abs(x), number(smallest), number(std::numeric_limits<double>::max()));
+  const auto mantissa = static_cast<double>(c.param<std::int64_t>("mantissa_bits"));
+  const Value unit = two_to(c, c.op.Sub(floor_log2(c, size), number(mantissa)));
+  Value result = c.op.Mul(c.op.Round(c.op.Div(x, unit)), unit);
+  const auto exponent = c.param<std::int64_t>("exponent_bits");
+  if (exponent < exponent_bits(dtype)) {
+    const int bias = bias_of(exponent);
+    const Value rounded = c.op.Abs(result);
+    const Value infinite = c.op.Mul(result, number(std::numeric_limits<double>::infinity()));
+    const Value too_large = c.op.GreaterOrEqual(rounded, number(std::ldexp(1, bias + 1)));
+    const Value too_small = c.op.Less(rounded, number(std::ldexp(1, 1 - bias)));
+    result = c.op.Where(too_small, c.op.Mul(result, number(0)), result);
+    result = c.op.Where(too_large, infinite, result);
+  }
+  return c.cast(result, dtype);
+}
+
+constexpr Row kRows[] = {{"nextafter", nextafter}, {"reduce_precision", reduce_precision}};
+static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+
+}  // namespace
+
+std::span<const Row> precision_rows() { return kRows; }
+
+}  // namespace jaxport::lower
