@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .api import to_onnx as to_onnx
     from .compare import allclose as allclose
+    from .decompose import register_decomposition as register_decomposition
     from .errors import ConversionError as ConversionError
     from .model import Model as Model
 
@@ -21,10 +22,11 @@ _HOMES = {
     "ConversionError": "errors",
     "Model": "model",
     "allclose": "compare",
+    "register_decomposition": "decompose",
     "to_onnx": "api",
 }
 
-__all__ = ["ConversionError", "Model", "allclose", "to_onnx"]
+__all__ = ["ConversionError", "Model", "allclose", "register_decomposition", "to_onnx"]
 
 
 def _load(name: str) -> Any:

@@ -26,6 +26,8 @@ import jax.extend.core
 import jax.extend.random
 import numpy as np
 
+from . import decompose
+
 # Parameters that cannot change the numbers of a result on one device.
 IGNORED = frozenset(
     {
@@ -45,6 +47,17 @@ IGNORED_WHEN_NONE = frozenset({"out_dtype"})
 
 # Calls of a nested jaxpr that mean the same have one name here.
 RENAMED = {"pjit": "jit", "closed_call": "jit", "core_call": "jit", "eval_jaxpr": "jit"}
+
+# A random key is its data (uint32, with a last axis of words), so that these change nothing.
+ALIASES = frozenset({"random_clone", "random_unwrap", "random_wrap"})
+
+# What only calls nested jaxprs works on keys as on any other array.
+TAKES_KEYS = frozenset(
+    {
+        *("checkpoint", "cond", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
+        *("jit", "remat", "remat2", "scan", "while"),
+    }
+)
 
 
 def _scan_params(eqn: Any) -> dict[str, Any]:
@@ -110,9 +123,13 @@ class Reader:
     ignored_when_none = IGNORED_WHEN_NONE
     renamed = RENAMED
     rewrites = REWRITES
+    aliases = ALIASES
+    takes_keys = TAKES_KEYS
+    decomposed = decompose.Names()
 
     def __init__(self) -> None:
         self._kinds = _kinds()
+        self._decompositions: Any = None  # a decompose.trace.Tracer, made when it is needed
         self._files: dict[str, tuple[str, str]] = {}
         self._paths_by_name: dict[str, str] = {}
 
@@ -136,7 +153,7 @@ class Reader:
         return name, constvars, consts, invars, inner.eqns, inner.outvars
 
     def dtype_name(self, dtype: Any) -> str:
-        if jax.numpy.issubdtype(dtype, jax.dtypes.prng_key):
+        if is_key(dtype):
             return "key"
         if dtype == jax.dtypes.float0:  # the type of gradients of integers: only zeros
             return "bool"
@@ -154,8 +171,12 @@ class Reader:
         """The value of a literal: a Python number, or a numpy or JAX scalar."""
         return value.item() if hasattr(value, "item") else value  # type: ignore[no-any-return]
 
-    def key_data(self, value: Any) -> tuple[np.ndarray[Any, Any], str]:
-        return np.asarray(jax.random.key_data(value)), str(jax.random.key_impl(value))
+    def key_data(self, value: Any) -> np.ndarray[Any, Any]:
+        return host_array(value)
+
+    def key_shape(self, dtype: Any) -> tuple[int, ...]:
+        """The sizes of the words of one key: (2,) for threefry."""
+        return tuple(key_impl(dtype).key_shape)
 
     def key_impl_name(self, impl: Any) -> str:
         return str(impl.name)
@@ -177,6 +198,19 @@ class Reader:
             if owner == "library" and library is None:
                 library = here
         return (*library, "") if library else ("", 0, "", "")
+
+    def decomposition(self, eqn: Any) -> Any:
+        """The closed jaxpr that stands for an equation whose primitive is decomposed."""
+        if self._decompositions is None:
+            from .decompose.trace import Tracer
+
+            self._decompositions = Tracer()
+        name = RENAMED.get(eqn.primitive.name, eqn.primitive.name)
+        return self._decompositions.jaxpr(eqn, name, lambda: self._source_of(eqn))
+
+    def _source_of(self, eqn: Any) -> str:
+        file, line, function, _ = self.source_frame(eqn.source_info.traceback)
+        return f"{file}:{line} in {function}" if file else ""
 
     def source_line(self, source: str) -> str:
         """The text of the line that "model.py:42 in f" names, or ""."""
@@ -271,6 +305,33 @@ def dim_value(dim: Any, size_of: Callable[[str], int]) -> int:
         return int(dim)
     names = sorted(dim._get_vars())  # the public API has no names of symbols
     return int(dim._evaluate({name: size_of(name) for name in names}))
+
+
+def is_key(dtype: Any) -> bool:
+    return bool(jax.numpy.issubdtype(dtype, jax.dtypes.prng_key))
+
+
+def host_array(value: Any) -> np.ndarray[Any, Any]:
+    """An array as a model takes and gives it: random keys are their words."""
+    is_keys = is_key(getattr(value, "dtype", np.float32))
+    return np.asarray(jax.random.key_data(value) if is_keys else value)
+
+
+def key_impl(dtype: Any) -> Any:
+    """The algorithm behind a dtype of keys: its functions work on words (uint32)."""
+    return dtype._impl
+
+
+def context_of(eqn: Any) -> contextlib.AbstractContextManager[Any]:
+    """The settings of JAX that an equation was traced with, such as jax_threefry_partitionable."""
+    return cast(contextlib.AbstractContextManager[Any], eqn.ctx.manager)
+
+
+def private(primitive: str) -> Any:
+    """JAX's own Python function for a primitive; see _jax_private."""
+    from ._jax_private import private
+
+    return private(primitive)
 
 
 def is_symbolic(dim: Any) -> bool:

@@ -48,8 +48,8 @@ def allclose(
         arguments = example_arguments(
             inputs, jnp.float64 if enable_double_precision else jnp.float32
         )
-        expected = [np.asarray(leaf) for leaf in jax.tree.leaves(fn(*arguments))]
-        feeds = [np.asarray(leaf) for leaf in jax.tree.leaves(arguments)]
+        expected = [_jax.host_array(leaf) for leaf in jax.tree.leaves(fn(*arguments))]
+        feeds = [_jax.host_array(leaf) for leaf in jax.tree.leaves(arguments)]
     session = runtime.open_session(onnx_model)
     if len(session.get_inputs()) != len(feeds):
         return False, f"the model has {len(session.get_inputs())} inputs, {len(feeds)} were given"
@@ -77,6 +77,10 @@ def _leaves(entry: Any) -> list[Any]:
 
 def _sample(random: np.random.Generator, spec: Any, sizes: dict[str, int]) -> Any:
     shape = tuple(_jax.dim_value(size, lambda name: _size_of(name, sizes)) for size in spec.shape)
+    if _jax.is_key(spec.dtype):
+        impl = _jax.key_impl(spec.dtype)
+        words = random.integers(0, 2**32, (*shape, *impl.key_shape), dtype=np.uint32)
+        return jax.random.wrap_key_data(jnp.asarray(words), impl=impl)
     dtype = np.dtype(spec.dtype)
     if dtype == np.bool_:
         return random.integers(0, 2, shape).astype(dtype)

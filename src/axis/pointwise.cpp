@@ -131,6 +131,23 @@ Use complex_to_real(const Call& call) {
   return call.make("convert_element_type", {call.graph.pointwise("real", {call[0]}, part)});
 }
 
+// Random bits as numbers in [1, 2): bits(1.0) | x >> (width - mantissa), read as a float, is
+// 1 + (x >> …) / 2^mantissa.
+Use float_of_random_bits(const Call& call) {
+  const DType bits = call[0].node->dtype;
+  const int mantissa = mantissa_bits(call.dtype);
+  if (mantissa == 0 || !call[0].node->is(Kind::kPointwise, "or") || !is_unsigned(bits)) return {};
+  const double exponent_of_one = std::exp2(bit_width(bits) - 2) - std::exp2(mantissa);
+  const Use one = call.graph.child(call[0], 1), fraction = call.graph.child(call[0], 0);
+  if (call.graph.scalar_value(one) != exponent_of_one) return {};
+  if (!fraction.node->is(Kind::kPointwise, "shift_right_logical")) return {};
+  const auto by = call.graph.scalar_value(call.graph.child(fraction, 1));
+  if (by != bit_width(bits) - mantissa) return {};
+  const Use scale = call.graph.scalar(std::exp2(-mantissa), call.dtype);
+  const Use scaled = call.make("mul", {call.make("convert_element_type", {fraction}), scale});
+  return call.make("add", {scaled, call.graph.scalar(1, call.dtype)});
+}
+
 // --- comparisons and logic
 
 // float(p) != 0, float(p) > 0
@@ -206,7 +223,7 @@ constexpr PointwiseRow kRows[] = {
     {"atanh"},
     {"bessel_i0e"},
     {"bessel_i1e"},
-    {"bitcast_convert_type", 1, false, {same_dtype}},
+    {"bitcast_convert_type", 1, false, {same_dtype, float_of_random_bits}},
     {"cbrt"},
     {"ceil"},
     {"clamp", 3},

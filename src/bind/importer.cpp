@@ -20,7 +20,10 @@ namespace {
 // What the name of a primitive is in front IR, and how its parameters get their one spelling.
 struct Primitive {
   std::string name;
-  nb::object rewrite;  // callable: an equation -> its parameters; invalid when they stay
+  nb::object rewrite;          // callable: an equation -> its parameters; invalid when they stay
+  bool is_alias = false;       // the result is the operand
+  bool is_decomposed = false;  // front IR has the jaxpr of a decomposition in its place
+  bool takes_keys = false;     // only calls nested jaxprs, which may work on random keys
 };
 
 // A function under construction: where its variables and literals live.
@@ -48,6 +51,7 @@ class Importer {
         array_(reader_.attr("array")),
         scalar_(reader_.attr("scalar")),
         key_data_(reader_.attr("key_data")),
+        decomposition_(reader_.attr("decomposition")),
         renamed_(reader_.attr("renamed")),
         rewrites_(reader_.attr("rewrites")) {}
 
@@ -56,6 +60,9 @@ class Importer {
  private:
   front::Region region(nb::handle jaxpr);
   void add_equation(Scope& scope, nb::handle eqn);
+  void add_alias(Scope& scope, nb::handle eqn);
+  bool needs_decomposition(const Primitive& of, nb::handle eqn);
+  front::Attrs decomposed(const Primitive& of, nb::handle eqn);
   const Primitive& primitive(nb::handle object);
   front::Attrs attrs_of(const Primitive& primitive, nb::handle eqn);
 
@@ -63,7 +70,6 @@ class Importer {
   front::ValueId operand(Scope& scope, nb::handle atom);
   front::ValueId literal(Scope& scope, nb::handle atom);
   void add_constant(Scope& scope, nb::handle variable, nb::handle value);
-  void add_key(Scope& scope, nb::handle variable, nb::handle value);
   front::ValueId add_array(Scope& scope, const nb::object& array, DType dtype, std::string path);
 
   nb::object reader_, path_of_;
@@ -71,13 +77,16 @@ class Importer {
   Types types_;
   Locations locations_;
   Params params_;
-  nb::object parts_, array_, scalar_, key_data_, renamed_, rewrites_;
+  nb::object parts_, array_, scalar_, key_data_, decomposition_, renamed_, rewrites_;
   nb::object primitive_attr_ = interned("primitive"), params_attr_ = interned("params"),
              invars_attr_ = interned("invars"), outvars_attr_ = interned("outvars"),
              source_info_attr_ = interned("source_info"), aval_attr_ = interned("aval"),
              val_attr_ = interned("val"), name_attr_ = interned("name"),
              dtype_attr_ = interned("dtype");
-  ByIdentity<front::Region> regions_;
+  // Inside a decomposition no equation has a place of its own: it keeps that of the equation it
+  // stands for. JAX shares jaxprs of its own functions, so the two sides have regions of their own.
+  bool in_decomposition_ = false;
+  ByIdentity<front::Region> regions_, decomposed_regions_;
   ByIdentity<Primitive> primitives_;
 };
 
@@ -105,21 +114,50 @@ front::Function Importer::function(nb::handle jaxpr, Signature signature) {
 }
 
 front::Region Importer::region(nb::handle jaxpr) {
-  if (const front::Region* found = regions_.find(jaxpr)) return *found;
-  return regions_.add(jaxpr, std::make_shared<const front::Function>(function(jaxpr, {})));
+  ByIdentity<front::Region>& known = in_decomposition_ ? decomposed_regions_ : regions_;
+  if (const front::Region* found = known.find(jaxpr)) return *found;
+  return known.add(jaxpr, std::make_shared<const front::Function>(function(jaxpr, {})));
 }
 
 void Importer::add_equation(Scope& scope, nb::handle eqn) {
-  front::Eqn result;
   const Primitive& of = primitive(attribute(eqn, primitive_attr_));
-  result.primitive = of.name;
+  if (of.is_alias) return add_alias(scope, eqn);
+  front::Eqn result;
   for_each_item(attribute(eqn, invars_attr_),
                 [&](nb::handle atom) { result.in.push_back(operand(scope, atom)); });
-  result.attrs = attrs_of(of, eqn);
+  const bool is_decomposed = needs_decomposition(of, eqn);
+  result.primitive = is_decomposed ? "jit" : of.name;
+  result.attrs = is_decomposed ? decomposed(of, eqn) : attrs_of(of, eqn);
   for_each_item(attribute(eqn, outvars_attr_),
                 [&](nb::handle variable) { result.out.push_back(define(scope, variable)); });
-  result.location = locations_.of(attribute(eqn, source_info_attr_));
+  if (!in_decomposition_) result.location = locations_.of(attribute(eqn, source_info_attr_));
   scope.function.eqns.push_back(std::move(result));
+}
+
+void Importer::add_alias(Scope& scope, nb::handle eqn) {
+  const nb::object in = attribute(eqn, invars_attr_)[0], out = attribute(eqn, outvars_attr_)[0];
+  scope.variables[out.ptr()] = operand(scope, in);
+}
+
+// Random keys are data in front IR, with a last axis that the equation does not know of.
+bool Importer::needs_decomposition(const Primitive& of, nb::handle eqn) {
+  if (of.is_decomposed) return true;
+  if (of.takes_keys || !types_.has_keys()) return false;
+  bool found = false;
+  for (const nb::object& side : {invars_attr_, outvars_attr_}) {
+    for_each_item(attribute(eqn, side), [&](nb::handle atom) {
+      found = found || types_.is_key(attribute(atom, aval_attr_));
+    });
+  }
+  return found;
+}
+
+front::Attrs Importer::decomposed(const Primitive& of, nb::handle eqn) {
+  const nb::object jaxpr = decomposition_(eqn);
+  const bool outer = std::exchange(in_decomposition_, true);
+  front::Region body = region(jaxpr);
+  in_decomposition_ = outer;
+  return {{"jaxpr", front::Attr{std::move(body)}}, {"name", front::Attr{of.name}}};
 }
 
 const Primitive& Importer::primitive(nb::handle object) {
@@ -130,6 +168,12 @@ const Primitive& Importer::primitive(nb::handle object) {
   if (nb::object rewrite = rewrites_.attr("get")(result.name.c_str()); !rewrite.is_none()) {
     result.rewrite = std::move(rewrite);
   }
+  const auto is_in = [&](const char* table) {
+    return nb::cast<bool>(reader_.attr(table).attr("__contains__")(result.name.c_str()));
+  };
+  result.is_alias = is_in("aliases");
+  result.is_decomposed = is_in("decomposed");
+  result.takes_keys = is_in("takes_keys");
   return primitives_.add(object, std::move(result));
 }
 
@@ -174,22 +218,10 @@ front::ValueId Importer::literal(Scope& scope, nb::handle atom) {
 void Importer::add_constant(Scope& scope, nb::handle variable, nb::handle value) {
   const nb::object aval = attribute(variable, aval_attr_);
   const DType dtype = types_.type(aval).dtype;
-  if (dtype == DType::kKey) return add_key(scope, variable, value);
-  const nb::object array = array_(value, attribute(aval, dtype_attr_));
+  const nb::object array =
+      types_.is_key(aval) ? key_data_(value) : array_(value, attribute(aval, dtype_attr_));
   scope.variables[variable.ptr()] =
       add_array(scope, array, dtype, text_of(nb::object(path_of_(value))));
-}
-
-// A random key has no bytes of its own in front IR: it is its data, wrapped.
-void Importer::add_key(Scope& scope, nb::handle variable, nb::handle value) {
-  const nb::object data = key_data_(value);  // (uint32 array, the key's implementation)
-  front::Eqn wrap;
-  wrap.primitive = "random_wrap";
-  wrap.in.push_back(
-      add_array(scope, nb::object(data[0]), DType::kU32, text_of(nb::object(path_of_(value)))));
-  wrap.attrs.emplace_back("impl", front::Attr{front::Enum{text_of(data[1])}});
-  wrap.out.push_back(define(scope, variable));
-  scope.function.eqns.push_back(std::move(wrap));
 }
 
 front::ValueId Importer::add_array(Scope& scope, const nb::object& array, DType dtype,

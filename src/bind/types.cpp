@@ -21,6 +21,7 @@ Types::Types(const nb::object& reader, Kinds& kinds, DimScope& dims)
       dims_(dims),
       dtype_name_(reader.attr("dtype_name")),
       dim_text_(reader.attr("dim_text")),
+      key_shape_(reader.attr("key_shape")),
       shape_attr_(interned("shape")),
       dtype_attr_(interned("dtype")) {}
 
@@ -38,7 +39,17 @@ front::Type Types::read_type(nb::handle aval) {
   type.dtype = dtype(attribute(aval, dtype_attr_));
   for_each_item(attribute(aval, shape_attr_),
                 [&](nb::handle size) { type.shape.push_back(dim(size)); });
+  if (type.dtype == DType::kKey) {
+    has_keys_ = true;
+    type.dtype = DType::kU32;
+    for_each_item(nb::object(key_shape_(attribute(aval, dtype_attr_))),
+                  [&](nb::handle size) { type.shape.emplace_back(int_of(size)); });
+  }
   return type;
+}
+
+bool Types::is_key(nb::handle aval) {
+  return kinds_.of(aval) == Kind::kShaped && dtype(attribute(aval, dtype_attr_)) == DType::kKey;
 }
 
 DType Types::dtype(nb::handle dtype) {

@@ -175,6 +175,20 @@ BITS = [
             ("xor", lax.bitwise_xor),
         ]
     ),
+    *(
+        case(
+            name,
+            fn,
+            [i32(9, lo=-(2**31)), i32(9, lo=-40, hi=40)],
+            also=[[u32(9, hi=2**32 - 1), u32(9, hi=40)]],
+        )
+        for name, fn in [
+            ("shift_left", lax.shift_left),
+            ("shift_right_arithmetic", lax.shift_right_arithmetic),
+            ("shift_right_logical", lax.shift_right_logical),
+        ]
+    ),
+    case("shifts by constants", lambda x: (x << 3, x >> 5), [i32(9, lo=-99)], also=[[u32(9)]]),
     case("not", lax.bitwise_not, [boolean(4)], also=[[i32(9)], [u8(9)]]),
 ]
 

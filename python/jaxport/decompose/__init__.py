@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Primitives that ONNX has no op for, written as JAX functions of primitives that it has.
+
+A decomposition takes the operands and the parameters of a primitive and gives its results. The
+importer puts its jaxpr in place of the equation. A module of this package is loaded when one of its
+primitives is met.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Decomposition = Callable[..., Any]
+_Fn = TypeVar("_Fn", bound=Decomposition)
+
+# The module of each primitive; the function there has the primitive's name.
+_HOMES = {
+    "iota_2x32_shape": "random",
+    "random_bits": "random",
+    "random_fold_in": "random",
+    "random_gamma": "random",
+    "random_seed": "random",
+    "random_split": "random",
+    "threefry2x32": "random",
+}
+_registered: dict[str, Decomposition] = {}
+
+
+def register_decomposition(primitive: Any, fn: _Fn | None = None) -> Any:
+    """Says how a primitive is computed in JAX, for conversions from now on.
+
+    Args:
+        primitive: a primitive or its name.
+        fn: takes the operands of the primitive as arrays and its parameters as keywords, and gives
+            the result, or a sequence of results. May use primitives that are decomposed in turn.
+
+    Returns:
+        fn, or a decorator when fn is left out.
+
+    A decomposition goes before what jaxport does with the primitive by itself.
+    """
+    name = str(getattr(primitive, "name", primitive))
+
+    def register(function: _Fn) -> _Fn:
+        _registered[name] = function
+        return function
+
+    return register if fn is None else register(fn)
+
+
+class Names:
+    """The names of all primitives that have a decomposition."""
+
+    def __contains__(self, name: str) -> bool:
+        return name in _registered or name in _HOMES
+
+
+def find(name: str) -> Decomposition | None:
+    """The decomposition of a primitive, or None."""
+    if name in _registered:
+        return _registered[name]
+    if name in _HOMES:
+        module = importlib.import_module(f"{__name__}.{_HOMES[name]}")
+        return getattr(module, name)
+    return None

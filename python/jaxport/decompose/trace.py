@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Equations as jaxprs of their decompositions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from .. import _jax
+from ..errors import ConversionError, first_line
+from . import find
+from .keys import over_key_data
+
+
+class Tracer:
+    """Traces decompositions; one for each conversion, so that equal equations are traced once."""
+
+    def __init__(self) -> None:
+        self._traced: dict[Any, Any] = {}
+
+    def jaxpr(self, eqn: Any, name: str, source: Callable[[], str]) -> Any:
+        """The closed jaxpr that computes what the equation does.
+
+        Raises ConversionError E077 when the decomposition fails or gives other types.
+        """
+        key = self._key(eqn)
+        if key is None or key not in self._traced:
+            try:
+                traced = _trace(eqn, name)
+            except ConversionError:
+                raise
+            except Exception as error:
+                why = f"cannot be traced: {type(error).__name__}: {first_line(error)}"
+                raise _unusable(name, why, source()) from error
+            problem = _misfit(_avals(eqn.outvars), traced.out_avals)
+            if problem:
+                raise _unusable(name, problem, source())
+            if key is None:
+                return traced
+            self._traced[key] = traced
+        return self._traced[key]
+
+    def _key(self, eqn: Any) -> Any:
+        key = (
+            eqn.primitive,
+            tuple(sorted(eqn.params.items(), key=lambda item: item[0])),
+            tuple((aval.shape, aval.dtype) for aval in _avals(eqn.invars)),
+            eqn.ctx,
+        )
+        try:
+            hash(key)
+        except TypeError:  # a parameter such as an array: trace each of these
+            return None
+        return key
+
+
+def _trace(eqn: Any, name: str) -> Any:
+    operands = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in _avals(eqn.invars)]
+    decomposition = find(name) or over_key_data(eqn.primitive)
+
+    def results(*arrays: Any) -> list[Any]:
+        result = decomposition(*arrays, **eqn.params)
+        return list(result) if isinstance(result, tuple | list) else [result]
+
+    with _jax.context_of(eqn):
+        return jax.make_jaxpr(results)(*operands)
+
+
+def _avals(atoms: Sequence[Any]) -> list[Any]:
+    return [atom.aval for atom in atoms]
+
+
+def _misfit(declared: Sequence[Any], given: Sequence[Any]) -> str:
+    if len(declared) != len(given):
+        return f"gives {len(given)} results instead of {len(declared)}"
+    for want, have in zip(declared, given, strict=True):
+        if (want.shape, want.dtype) != (have.shape, have.dtype):
+            return f"gives {have.str_short()} instead of {want.str_short()}"
+    return ""
+
+
+def _unusable(name: str, why: str, source: str) -> ConversionError:
+    return ConversionError(
+        "E077",
+        f"the decomposition of primitive '{name}' {why}",
+        source=source,
+        help="see jaxport.register_decomposition",
+    )

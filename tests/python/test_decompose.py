@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Primitives that are replaced by a JAX function."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import jax
+import jax.extend.core
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxport
+from jaxport import _jax_private, decompose, runtime
+from jaxport.trace import trace
+
+
+@pytest.fixture
+def primitive(monkeypatch):
+    """A user's primitive: scale * sum of x. Its registration ends with the test."""
+    monkeypatch.setattr(decompose, "_registered", {})
+    result = jax.extend.core.Primitive("scaled_sum")
+    result.def_abstract_eval(lambda x, *, scale: jax.core.ShapedArray(x.shape[:-1], x.dtype))
+    return result
+
+
+def decomposition(x, *, scale):
+    return scale * jnp.sum(x, axis=-1)
+
+
+def test_a_primitive_of_the_user(primitive):
+    assert jaxport.register_decomposition(primitive, decomposition) is decomposition
+    model = jaxport.to_onnx(lambda x: primitive.bind(x, scale=3.0), [("B", 4)])
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    (have,) = runtime.run(runtime.open_session(model), [x]).values()
+    np.testing.assert_array_equal(have, decomposition(x, scale=3.0))
+
+
+def test_by_name_as_a_decorator(primitive):
+    jaxport.register_decomposition("scaled_sum")(decomposition)
+    assert jaxport.to_onnx(lambda x: primitive.bind(x, scale=3.0), [(4,)])
+
+
+def test_without_a_decomposition(primitive):
+    with pytest.raises(jaxport.ConversionError, match=r"JXP-E012.*scaled_sum"):
+        jaxport.to_onnx(lambda x: primitive.bind(x, scale=3.0), [(4,)])
+
+
+@pytest.mark.parametrize(
+    ("fn", "why"),
+    [
+        (lambda x, scale: x, r"gives float32\[4\] instead of float32\[\]"),
+        (lambda x, scale: (x, x), "gives 2 results instead of 1"),
+        (lambda x: x, "cannot be traced: TypeError: .*scale"),
+    ],
+)
+def test_a_decomposition_that_does_not_fit(primitive, fn, why):
+    jaxport.register_decomposition(primitive, fn)
+    with pytest.raises(jaxport.ConversionError, match=why) as caught:
+        jaxport.to_onnx(lambda x: primitive.bind(x, scale=3.0), [(4,)])
+    assert caught.value.code == "E077"
+    assert "test_decompose.py" in caught.value.source
+
+
+def test_a_name_that_jax_lacks(monkeypatch):
+    monkeypatch.setitem(_jax_private._NAMES, "threefry2x32", (("jax", "jax.gone"), "_gone"))
+    with pytest.raises(jaxport.ConversionError, match=r"'threefry2x32'.*_gone") as caught:
+        jaxport.to_onnx(lambda key: jax.random.bits(key, (3,)), [jax.random.key(0)])
+    assert caught.value.code == "E078"
+
+
+def test_nodes_have_the_line_of_the_equation(primitive):
+    jaxport.register_decomposition(primitive, decomposition)
+    line = sys._getframe().f_lineno + 1
+    text = trace(lambda x: primitive.bind(x, scale=3.0), [(4,)]).module.text()
+    assert text.count("loc(") == 1
+    assert f'loc("test_decompose.py":{line} ' in text
+
+
+def test_nothing_is_loaded_before_it_is_needed():
+    code = (
+        "import sys, jax, jaxport; jaxport.to_onnx(lambda x: x + 1, [(3,)], return_mode='ir');"
+        "print([name for name in sys.modules if name.startswith('jaxport.decompose.')])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jax.random: the bits are JAX's for the same key, whether it is an input or a constant."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax, random
+
+import jaxport
+from jaxport import _jax, runtime
+from support.cases import case, check, f32, i32, parity, u32
+
+OPSETS = (18, 23)  # ONNX has bitwise operations from opset 18 on
+RAW = u32(2, hi=2**32 - 1)
+RAW_BATCH = u32("B", 2, hi=2**32 - 1)
+
+
+def row(name, fn, *inputs, tolerance="exact"):
+    """fn(key, …) with the words of a key as the first input."""
+
+    def with_raw_key(words, *rest):
+        return fn(random.wrap_key_data(words), *rest)
+
+    return case(name, with_raw_key, [RAW, *inputs], tolerance=tolerance, opsets=OPSETS)
+
+
+BITS = [
+    *(row(f"bits u{n}", lambda k, n=n: random.bits(k, (5,), f"uint{n}")) for n in (8, 16, 32)),
+    row("bits of no shape", lambda k: random.bits(k)),
+    row("bits of an odd size", lambda k: random.bits(k, (3, 1, 3))),
+    row("bits of a symbolic size", lambda k, x: random.bits(k, x.shape), f32("B", 3)),
+    row("bits in the original order", lambda k: original_order(k, (2, 3))),
+    row("split", lambda k: random.key_data(random.split(k))),
+    row("split in a grid", lambda k: random.key_data(random.split(k, (2, 3)))),
+    row("fold_in", lambda k, n: random.key_data(random.fold_in(k, n)), i32()),
+    row("fold_in of many", lambda k, n: folded(k, n), i32(4)),
+    row("clone", lambda k: random.bits(random.clone(k), (2,))),
+    case("raw keys", lambda k: random.bits(random.split(k)[1], (3,)), [RAW], opsets=OPSETS),
+    case("seed", lambda n: random.key_data(random.key(n)), [i32()], opsets=OPSETS),
+    case(
+        "keys under vmap",
+        jax.vmap(lambda k: random.bits(k, (3,))),
+        [RAW_BATCH],
+        opsets=OPSETS,
+    ),
+]
+
+NUMBERS = [
+    row("uniform", lambda k: random.uniform(k, (5, 2))),
+    # XLA rounds bits * (maxval - minval) + minval once.
+    row(
+        "uniform in a range",
+        lambda k: random.uniform(k, (9,), minval=-2.0, maxval=3.0),
+        tolerance="function",
+    ),
+    row("uniform of a symbolic size", lambda k, x: random.uniform(k, x.shape), f32("B")),
+    row("randint", lambda k: random.randint(k, (5, 2), -3, 17)),
+    row("bernoulli", lambda k: random.bernoulli(k, 0.3, (20,))),
+    row("categorical", lambda k, x: random.categorical(k, x), f32(4, 7)),
+    row("gumbel", lambda k: random.gumbel(k, (9,)), tolerance="function"),
+    row("exponential", lambda k: random.exponential(k, (9,)), tolerance="function"),
+]
+
+
+def original_order(key, shape):
+    with jax.threefry_partitionable(False):
+        return random.bits(key, shape)
+
+
+def folded(key, numbers):
+    return random.key_data(jax.vmap(random.fold_in, (None, 0))(key, numbers))
+
+
+def moves_keys(words, i):
+    """Keys are moved by whatever moves arrays."""
+    keys = random.wrap_key_data(words)
+    picked = lax.dynamic_index_in_dim(keys, i, keepdims=False)
+    stacked = jnp.stack([picked, keys[0]]).reshape(1, 2).T
+    chosen = jnp.where(jnp.arange(2)[:, None] == i, stacked, keys[3])
+    return random.key_data(chosen), keys[0] == keys, keys[::2] != keys[1::2]
+
+
+MOVES = [case("moved keys", moves_keys, [u32(4, 2), i32(lo=0, hi=1)], opsets=OPSETS)]
+
+
+@parity(BITS + NUMBERS + MOVES)
+def test_random(case, capfd):
+    check(case, capfd)
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_a_typed_key_is_an_input_of_words(shape):
+    def fn(keys):
+        return random.bits(keys.ravel()[0], (4,)), random.clone(keys)
+
+    keys = random.split(random.key(3), shape) if shape else random.key(3)
+    model = jaxport.to_onnx(fn, [keys])
+    (entry,) = model.graph.input
+    assert [dim.dim_value for dim in entry.type.tensor_type.shape.dim] == [*shape, 2]
+    outputs = runtime.run(runtime.open_session(model), [_jax.host_array(keys)]).values()
+    for have, want in zip(outputs, fn(keys), strict=True):
+        np.testing.assert_array_equal(have, _jax.host_array(want))
+    fits, message = jaxport.allclose(fn, model, [keys])
+    assert fits, message
+    fits, message = jaxport.allclose(fn, model, [jax.ShapeDtypeStruct(shape, keys.dtype)])
+    assert fits, message
+
+
+def ops_of(fn, inputs):
+    return jaxport.to_onnx(fn, inputs, return_mode="ir").stats()["ops"]
+
+
+def test_a_constant_key_is_folded():
+    noise = ops_of(lambda x: x + random.uniform(random.key(0), (3,)), [(3,)])
+    assert noise == {"Add": 1}
+
+
+def test_a_key_that_nobody_uses_leaves_nothing():
+    def fn(x):
+        keys = random.split(random.key(0), 8)
+        for key in keys:
+            random.fold_in(key, 1)
+        return x * 2.0
+
+    assert ops_of(fn, [(3,)]) == {"Mul": 1}
+
+
+def test_equal_draws_are_traced_once(monkeypatch):
+    from jaxport.decompose import random as decompositions
+
+    calls = []
+    original = decompositions.threefry2x32
+    monkeypatch.setattr(
+        decompositions, "threefry2x32", lambda *xs: calls.append(len(xs)) or original(*xs)
+    )
+
+    def fn(key):
+        return [random.bits(key, (3,)) for key in random.split(key, 4)]
+
+    jaxport.to_onnx(fn, [random.key(0)])
+    assert len(calls) == 2  # one for the split, one for all draws
