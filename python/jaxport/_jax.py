@@ -200,7 +200,7 @@ class Reader:
         return (*library, "") if library else ("", 0, "", "")
 
     def decomposition(self, eqn: Any) -> Any:
-        """The closed jaxpr that stands for an equation whose primitive is decomposed."""
+        """The closed jaxpr that stands for an equation, None when the equation stays."""
         if self._decompositions is None:
             from .decompose.trace import Tracer
 

@@ -15,11 +15,18 @@ import jax
 from .errors import ConversionError
 
 _THREEFRY = ("jax._src.random.threefry2x32", "jax._src.prng")  # jax 0.10 split prng
+_SPECIAL = ("jax._src.lax.special",)
 _RANDOM = ("jax._src.random.core", "jax._src.random")
 
 # What each primitive is computed with: the modules that may have it, newest first, and its name.
 _NAMES = {
+    "bessel_i0e": (_SPECIAL, "bessel_i0e_impl"),
+    "igamma": (_SPECIAL, "igamma_impl"),
+    "igamma_grad_a": (_SPECIAL, "igamma_grad_a_impl"),
+    "igammac": (_SPECIAL, "igammac_impl"),
     "random_gamma": (_RANDOM, "_gamma_impl"),
+    "random_gamma_grad": (_SPECIAL, "random_gamma_grad_impl"),
+    "regularized_incomplete_beta": (_SPECIAL, "regularized_incomplete_beta_impl"),
     "threefry2x32": (_THREEFRY, "_threefry2x32_lowering"),
 }
 

@@ -62,7 +62,7 @@ class Importer {
   void add_equation(Scope& scope, nb::handle eqn);
   void add_alias(Scope& scope, nb::handle eqn);
   bool needs_decomposition(const Primitive& of, nb::handle eqn);
-  front::Attrs decomposed(const Primitive& of, nb::handle eqn);
+  front::Attrs decomposed(const Primitive& of, nb::handle jaxpr);
   const Primitive& primitive(nb::handle object);
   front::Attrs attrs_of(const Primitive& primitive, nb::handle eqn);
 
@@ -125,9 +125,9 @@ void Importer::add_equation(Scope& scope, nb::handle eqn) {
   front::Eqn result;
   for_each_item(attribute(eqn, invars_attr_),
                 [&](nb::handle atom) { result.in.push_back(operand(scope, atom)); });
-  const bool is_decomposed = needs_decomposition(of, eqn);
-  result.primitive = is_decomposed ? "jit" : of.name;
-  result.attrs = is_decomposed ? decomposed(of, eqn) : attrs_of(of, eqn);
+  const nb::object body = needs_decomposition(of, eqn) ? decomposition_(eqn) : nb::none();
+  result.primitive = body.is_none() ? of.name : "jit";
+  result.attrs = body.is_none() ? attrs_of(of, eqn) : decomposed(of, body);
   for_each_item(attribute(eqn, outvars_attr_),
                 [&](nb::handle variable) { result.out.push_back(define(scope, variable)); });
   if (!in_decomposition_) result.location = locations_.of(attribute(eqn, source_info_attr_));
@@ -152,8 +152,7 @@ bool Importer::needs_decomposition(const Primitive& of, nb::handle eqn) {
   return found;
 }
 
-front::Attrs Importer::decomposed(const Primitive& of, nb::handle eqn) {
-  const nb::object jaxpr = decomposition_(eqn);
+front::Attrs Importer::decomposed(const Primitive& of, nb::handle jaxpr) {
   const bool outer = std::exchange(in_decomposition_, true);
   front::Region body = region(jaxpr);
   in_decomposition_ = outer;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "lower/ctx.h"
 
@@ -36,9 +37,35 @@ Results log1p(Ctx& c) {
   return c.op.Where(c.op.Equal(u, one), x, corrected);
 }
 
+// Horner's rule; the coefficient of the highest power comes first.
+Value polynomial(Ctx& c, const Value& x, std::span<const double> coefficients) {
+  Value value = c.op.scalar_like(x, coefficients[0]);
+  for (const double coefficient : coefficients.subspan(1)) {
+    value = c.op.Add(c.op.Mul(value, x), c.op.scalar_like(x, coefficient));
+  }
+  return value;
+}
+
+// erfc(x) = 1 - erf(x) for |x| < 1. Beyond, the difference would lose digits, and S. Moshier's
+// polynomials give erfc(x) exp(x^2) x in 1/x^2 for x < 2 and above.
+constexpr double kErfcNear[] = {2.326819970068386e-2,  -1.387039388740657e-1, 3.687424674597105e-1,
+                                -5.824733027278666e-1, 6.210004621745983e-1,  -4.944515323274145e-1,
+                                3.404879937665872e-1,  -2.741127028184656e-1, 5.638259427386472e-1};
+constexpr double kErfcFar[] = {-1.047766399936249e1,  1.297719955372516e1, -7.495518717768503,
+                               2.921019019210786,     -1.0152652792027,    4.218463358204948e-1,
+                               -2.820767439740514e-1, 5.641895067754075e-1};
+
 Results erfc(Ctx& c) {
   auto [x] = c.in<1>();
-  return c.op.Sub(c.op.scalar_like(x, 1), c.op.Erf(x));
+  const Value one = c.op.scalar_like(x, 1), two = c.op.scalar_like(x, 2);
+  const Value size = c.op.Abs(x), far = c.op.Max(size, one), square = c.op.Mul(far, far);
+  const Value y = c.op.Reciprocal(square);
+  const Value shape =
+      c.op.Where(c.op.Less(far, two), polynomial(c, y, kErfcNear), polynomial(c, y, kErfcFar));
+  const Value tail = c.op.Mul(c.op.Div(c.op.Exp(c.op.Neg(square)), far), shape);
+  const Value is_left = c.op.Less(x, c.op.scalar_like(x, 0));
+  const Value outside = c.op.Where(is_left, c.op.Sub(two, tail), tail);
+  return c.op.Where(c.op.Less(size, one), c.op.Sub(one, c.op.Erf(x)), outside);
 }
 
 Results exp2(Ctx& c) {

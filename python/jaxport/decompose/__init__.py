@@ -17,13 +17,27 @@ _Fn = TypeVar("_Fn", bound=Decomposition)
 
 # The module of each primitive; the function there has the primitive's name.
 _HOMES = {
+    "bessel_i0e": "special",
+    "bessel_i1e": "special",
+    "digamma": "special",
+    "erf": "special",
+    "erf_inv": "special",
+    "erfc": "special",
+    "igamma": "special",
+    "igamma_grad_a": "special",
+    "igammac": "special",
     "iota_2x32_shape": "random",
+    "lgamma": "special",
+    "polygamma": "special",
     "random_bits": "random",
     "random_fold_in": "random",
     "random_gamma": "random",
+    "random_gamma_grad": "special",
     "random_seed": "random",
     "random_split": "random",
+    "regularized_incomplete_beta": "special",
     "threefry2x32": "random",
+    "zeta": "special",
 }
 _registered: dict[str, Decomposition] = {}
 
@@ -35,6 +49,7 @@ def register_decomposition(primitive: Any, fn: _Fn | None = None) -> Any:
         primitive: a primitive or its name.
         fn: takes the operands of the primitive as arrays and its parameters as keywords, and gives
             the result, or a sequence of results. May use primitives that are decomposed in turn.
+            NotImplemented leaves the equation as it is.
 
     Returns:
         fn, or a decorator when fn is left out.

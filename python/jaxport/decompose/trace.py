@@ -21,7 +21,7 @@ class Tracer:
         self._traced: dict[Any, Any] = {}
 
     def jaxpr(self, eqn: Any, name: str, source: Callable[[], str]) -> Any:
-        """The closed jaxpr that computes what the equation does.
+        """The closed jaxpr that computes what the equation does; None when it stays as it is.
 
         Raises ConversionError E077 when the decomposition fails or gives other types.
         """
@@ -34,7 +34,7 @@ class Tracer:
             except Exception as error:
                 why = f"cannot be traced: {type(error).__name__}: {first_line(error)}"
                 raise _unusable(name, why, source()) from error
-            problem = _misfit(_avals(eqn.outvars), traced.out_avals)
+            problem = traced and _misfit(_avals(eqn.outvars), traced.out_avals)
             if problem:
                 raise _unusable(name, problem, source())
             if key is None:
@@ -60,12 +60,19 @@ def _trace(eqn: Any, name: str) -> Any:
     operands = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in _avals(eqn.invars)]
     decomposition = find(name) or over_key_data(eqn.primitive)
 
+    stays = False
+
     def results(*arrays: Any) -> list[Any]:
+        nonlocal stays
         result = decomposition(*arrays, **eqn.params)
+        stays = result is NotImplemented
+        if stays:
+            return []
         return list(result) if isinstance(result, tuple | list) else [result]
 
     with _jax.context_of(eqn):
-        return jax.make_jaxpr(results)(*operands)
+        traced = jax.make_jaxpr(results)(*operands)
+    return None if stays else traced
 
 
 def _avals(atoms: Sequence[Any]) -> list[Any]:
