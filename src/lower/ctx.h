@@ -143,7 +143,6 @@ std::span<const Row> math_rows();
 std::span<const Row> bits_rows();
 std::span<const Row> precision_rows();
 std::span<const Row> compare_rows();
-std::span<const Row> bits_rows();
 std::span<const Row> activation_rows();
 std::span<const Row> control_rows();
 std::span<const Row> conv_rows();
