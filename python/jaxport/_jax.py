@@ -51,9 +51,11 @@ RENAMED = {"pjit": "jit", "closed_call": "jit", "core_call": "jit", "eval_jaxpr"
 # A random key is its data (uint32, with a last axis of words), so that these change nothing.
 ALIASES = frozenset({"random_clone", "random_unwrap", "random_wrap"})
 
-# What only calls nested jaxprs works on keys as on any other array.
-TAKES_KEYS = frozenset(
+# What takes packed elements (random keys, complex numbers) as any other array: what only calls
+# nested jaxprs, and the transform that ONNX has for packed numbers.
+TAKES_PACKED = frozenset(
     {
+        "fft",
         *("checkpoint", "cond", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
         *("jit", "remat", "remat2", "scan", "while"),
     }
@@ -124,7 +126,7 @@ class Reader:
     renamed = RENAMED
     rewrites = REWRITES
     aliases = ALIASES
-    takes_keys = TAKES_KEYS
+    takes_packed = TAKES_PACKED
     decomposed = decompose.Names()
 
     def __init__(self) -> None:
@@ -164,19 +166,25 @@ class Reader:
 
     def array(self, value: Any, dtype: Any) -> np.ndarray[Any, Any]:
         """A C-contiguous numpy array of `dtype`: a view of the buffer wherever one exists."""
+        if is_key(dtype):
+            return host_array(value)
         # Without 64-bit types, JAX keeps a captured float64 array and narrows it when it runs.
-        return np.asarray(np.asarray(value), dtype=np.dtype(dtype), order="C")
+        return host_array(np.asarray(np.asarray(value), dtype=np.dtype(dtype), order="C"))
 
-    def scalar(self, value: Any) -> bool | int | float | complex:
+    def scalar(self, value: Any) -> bool | int | float:
         """The value of a literal: a Python number, or a numpy or JAX scalar."""
         return value.item() if hasattr(value, "item") else value  # type: ignore[no-any-return]
 
-    def key_data(self, value: Any) -> np.ndarray[Any, Any]:
-        return host_array(value)
+    def packed(self, dtype: Any) -> tuple[str, tuple[int, ...]] | None:
+        """(dtype, sizes) of what one element consists of; None for plain numbers.
 
-    def key_shape(self, dtype: Any) -> tuple[int, ...]:
-        """The sizes of the words of one key: (2,) for threefry."""
-        return tuple(key_impl(dtype).key_shape)
+        A threefry key is two words: ("uint32", (2,)); a complex number its two parts.
+        """
+        if is_key(dtype):
+            return "uint32", tuple(key_impl(dtype).key_shape)
+        if np.issubdtype(dtype, np.complexfloating):
+            return np.zeros((), dtype).real.dtype.name, (2,)
+        return None
 
     def key_impl_name(self, impl: Any) -> str:
         return str(impl.name)
@@ -312,9 +320,12 @@ def is_key(dtype: Any) -> bool:
 
 
 def host_array(value: Any) -> np.ndarray[Any, Any]:
-    """An array as a model takes and gives it: random keys are their words."""
+    """An array as a model takes and gives it: random keys as words, complex numbers as parts."""
     is_keys = is_key(getattr(value, "dtype", np.float32))
-    return np.asarray(jax.random.key_data(value) if is_keys else value)
+    array = np.asarray(jax.random.key_data(value) if is_keys else value)
+    if not np.iscomplexobj(array):
+        return array
+    return np.ascontiguousarray(array).reshape(*array.shape, 1).view(array.real.dtype)
 
 
 def key_impl(dtype: Any) -> Any:

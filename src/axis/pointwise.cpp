@@ -124,13 +124,6 @@ Use convert_of_bool(const Call& call) {
   return source ? call.make("convert_element_type", {std::move(source)}) : Use{};
 }
 
-Use complex_to_real(const Call& call) {
-  const DType from = call[0].node->dtype;
-  if (!is_complex(from) || is_complex(call.dtype) || call.dtype == DType::kBool) return {};
-  const DType part = from == DType::kC64 ? DType::kF32 : DType::kF64;
-  return call.make("convert_element_type", {call.graph.pointwise("real", {call[0]}, part)});
-}
-
 // Random bits as numbers in [1, 2): bits(1.0) | x >> (width - mantissa), read as a float, is
 // 1 + (x >> …) / 2^mantissa.
 Use float_of_random_bits(const Call& call) {
@@ -233,7 +226,7 @@ constexpr PointwiseRow kRows[] = {
     {"convert_element_type",
      1,
      false,
-     {same_dtype, there_and_back, convert_of_bool, complex_to_real}},
+     {same_dtype, there_and_back, convert_of_bool}},
     {"cos"},
     {"cosh"},
     {"digamma"},
@@ -252,7 +245,7 @@ constexpr PointwiseRow kRows[] = {
     {"igamma", 2},
     {"igamma_grad_a", 2},
     {"igammac", 2},
-    {"imag", 1, false, {complex_part}},
+    {"imag"},
     {"integer_pow", 1, false, {first_power}, {"y"}},
     {"is_finite"},
     {"le", 2},
@@ -275,7 +268,7 @@ constexpr PointwiseRow kRows[] = {
     {"population_count"},
     {"pow", 2},
     {"random_gamma_grad", 2},
-    {"real", 1, false, {complex_part}},
+    {"real"},
     {"reduce_precision", 1, false, {}, {"exponent_bits", "mantissa_bits"}},
     {"regularized_incomplete_beta", 3},
     {"rem", 2},
@@ -318,7 +311,7 @@ const PointwiseRow* find_pointwise(std::string_view name) {
 Use Graph::pointwise(std::string_view name, std::vector<Use> operands, DType dtype,
                      front::Attrs attrs) {
   if (name == "square") attrs = {{"y", front::Attr{std::int64_t{2}}}};
-  Call call{*this, impl_->parts, canonical_name(name), std::move(operands), dtype, std::move(attrs),
+  Call call{*this, canonical_name(name), std::move(operands), dtype, std::move(attrs),
             {}};
   const PointwiseRow* row = find_pointwise(call.name);
   if (row) {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "axis/graph.h"
@@ -17,16 +16,9 @@ struct UseHash {
   std::size_t operator()(const Use& use) const;
 };
 
-// Real and imaginary parts found so far: shared parts of complex arithmetic are walked once.
-struct ComplexParts {
-  std::unordered_map<Use, Use, UseHash> real, imag;
-  int depth = 0;
-};
-
 // A pointwise node that somebody asks for.
 struct Call {
   Graph& graph;
-  ComplexParts& parts;
   std::string_view name;
   std::vector<Use> operands;
   DType dtype;
@@ -55,8 +47,5 @@ struct PointwiseRow {
 
 // The row of an elementwise lax primitive; nullptr for others.
 const PointwiseRow* find_pointwise(std::string_view name);
-
-// --- pointwise_complex.cpp: complex numbers live as pairs.
-Use complex_part(const Call& call);
 
 }  // namespace jaxport::axis

@@ -43,7 +43,6 @@ struct Graph::Impl {
   std::deque<StoredNode> nodes;           // by id
   std::unordered_set<const StoredNode*, NodeHash, NodeEqual> unsorted_nodes;
   std::unordered_map<Use, Labels, UseHash> inner;  // labels that child() invented, see inner_labels
-  ComplexParts parts;
   std::vector<Use> selves;   // by id; empty until asked for
   std::vector<bool> picked;  // by id
   front::LocationId location = front::kNoLocation;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bind/arrays.h"
 
-#include <complex>
-#include <cstring>
-
 #include "bind/objects.h"
 
 namespace jaxport::bind {
@@ -18,14 +15,6 @@ struct ReleaseObject {
     Py_DECREF(object);
   }
 };
-
-template <class Part>
-Tensor complex_scalar(DType dtype, double real, double imaginary) {
-  MutableTensor out = allocate(dtype, {});
-  const std::complex<Part> value(static_cast<Part>(real), static_cast<Part>(imaginary));
-  std::memcpy(out.bytes, &value, sizeof value);
-  return std::move(out.tensor);
-}
 
 }  // namespace
 
@@ -43,13 +32,6 @@ Tensor view_of(const nb::object& array, DType dtype) {
 }
 
 Tensor scalar_of(nb::handle number, DType dtype) {
-  if (is_complex(dtype)) {
-    const double real = PyComplex_RealAsDouble(number.ptr());
-    const double imaginary = PyComplex_ImagAsDouble(number.ptr());
-    if (PyErr_Occurred() != nullptr) throw nb::python_error();
-    return dtype == DType::kC64 ? complex_scalar<float>(dtype, real, imaginary)
-                                : complex_scalar<double>(dtype, real, imaginary);
-  }
   if (is_float(dtype)) {
     const double value = PyFloat_AsDouble(number.ptr());
     if (value == -1.0 && PyErr_Occurred() != nullptr) throw nb::python_error();

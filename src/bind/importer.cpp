@@ -23,7 +23,7 @@ struct Primitive {
   nb::object rewrite;          // callable: an equation -> its parameters; invalid when they stay
   bool is_alias = false;       // the result is the operand
   bool is_decomposed = false;  // front IR has the jaxpr of a decomposition in its place
-  bool takes_keys = false;     // only calls nested jaxprs, which may work on random keys
+  bool takes_packed = false;   // works on packed elements as on any others
 };
 
 // A function under construction: where its variables and literals live.
@@ -50,7 +50,6 @@ class Importer {
         parts_(reader_.attr("parts")),
         array_(reader_.attr("array")),
         scalar_(reader_.attr("scalar")),
-        key_data_(reader_.attr("key_data")),
         decomposition_(reader_.attr("decomposition")),
         renamed_(reader_.attr("renamed")),
         rewrites_(reader_.attr("rewrites")) {}
@@ -77,7 +76,7 @@ class Importer {
   Types types_;
   Locations locations_;
   Params params_;
-  nb::object parts_, array_, scalar_, key_data_, decomposition_, renamed_, rewrites_;
+  nb::object parts_, array_, scalar_, decomposition_, renamed_, rewrites_;
   nb::object primitive_attr_ = interned("primitive"), params_attr_ = interned("params"),
              invars_attr_ = interned("invars"), outvars_attr_ = interned("outvars"),
              source_info_attr_ = interned("source_info"), aval_attr_ = interned("aval"),
@@ -125,11 +124,11 @@ void Importer::add_equation(Scope& scope, nb::handle eqn) {
   front::Eqn result;
   for_each_item(attribute(eqn, invars_attr_),
                 [&](nb::handle atom) { result.in.push_back(operand(scope, atom)); });
+  for_each_item(attribute(eqn, outvars_attr_),
+                [&](nb::handle variable) { result.out.push_back(define(scope, variable)); });
   const nb::object body = needs_decomposition(of, eqn) ? decomposition_(eqn) : nb::none();
   result.primitive = body.is_none() ? of.name : "jit";
   result.attrs = body.is_none() ? attrs_of(of, eqn) : decomposed(of, body);
-  for_each_item(attribute(eqn, outvars_attr_),
-                [&](nb::handle variable) { result.out.push_back(define(scope, variable)); });
   if (!in_decomposition_) result.location = locations_.of(attribute(eqn, source_info_attr_));
   scope.function.eqns.push_back(std::move(result));
 }
@@ -139,14 +138,14 @@ void Importer::add_alias(Scope& scope, nb::handle eqn) {
   scope.variables[out.ptr()] = operand(scope, in);
 }
 
-// Random keys are data in front IR, with a last axis that the equation does not know of.
+// Random keys and complex numbers have a last axis in front IR that the equation does not know of.
 bool Importer::needs_decomposition(const Primitive& of, nb::handle eqn) {
   if (of.is_decomposed) return true;
-  if (of.takes_keys || !types_.has_keys()) return false;
+  if (of.takes_packed || !types_.has_packed()) return false;
   bool found = false;
   for (const nb::object& side : {invars_attr_, outvars_attr_}) {
     for_each_item(attribute(eqn, side), [&](nb::handle atom) {
-      found = found || types_.is_key(attribute(atom, aval_attr_));
+      found = found || types_.is_packed(attribute(atom, aval_attr_));
     });
   }
   return found;
@@ -172,7 +171,7 @@ const Primitive& Importer::primitive(nb::handle object) {
   };
   result.is_alias = is_in("aliases");
   result.is_decomposed = is_in("decomposed");
-  result.takes_keys = is_in("takes_keys");
+  result.takes_packed = is_in("takes_packed");
   return primitives_.add(object, std::move(result));
 }
 
@@ -217,8 +216,7 @@ front::ValueId Importer::literal(Scope& scope, nb::handle atom) {
 void Importer::add_constant(Scope& scope, nb::handle variable, nb::handle value) {
   const nb::object aval = attribute(variable, aval_attr_);
   const DType dtype = types_.type(aval).dtype;
-  const nb::object array =
-      types_.is_key(aval) ? key_data_(value) : array_(value, attribute(aval, dtype_attr_));
+  const nb::object array = array_(value, attribute(aval, dtype_attr_));
   scope.variables[variable.ptr()] =
       add_array(scope, array, dtype, text_of(nb::object(path_of_(value))));
 }

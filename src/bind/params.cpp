@@ -120,7 +120,7 @@ front::Record Params::record(nb::handle tuple) {
 
 front::Attr Params::array(const nb::object& value) {
   const nb::object dtype = attribute(value, dtype_attr_);
-  return {view_of(array_of_(value, dtype), types_.dtype(dtype))};
+  return {view_of(array_of_(value, dtype), types_.element(dtype).dtype)};
 }
 
 }  // namespace jaxport::bind

@@ -21,7 +21,7 @@ Types::Types(const nb::object& reader, Kinds& kinds, DimScope& dims)
       dims_(dims),
       dtype_name_(reader.attr("dtype_name")),
       dim_text_(reader.attr("dim_text")),
-      key_shape_(reader.attr("key_shape")),
+      packed_(reader.attr("packed")),
       shape_attr_(interned("shape")),
       dtype_attr_(interned("dtype")) {}
 
@@ -35,21 +35,27 @@ front::Type Types::read_type(nb::handle aval) {
     throw Error("E076", fmt::format("a value of kind '{}' cannot be exported", class_name(aval)))
         .help("only arrays can cross an ONNX graph; remove side effects and mutable references");
   }
-  front::Type type;
-  type.dtype = dtype(attribute(aval, dtype_attr_));
+  const Element& of = element(attribute(aval, dtype_attr_));
+  front::Type type{of.dtype, {}};
   for_each_item(attribute(aval, shape_attr_),
                 [&](nb::handle size) { type.shape.push_back(dim(size)); });
-  if (type.dtype == DType::kKey) {
-    has_keys_ = true;
-    type.dtype = DType::kU32;
-    for_each_item(nb::object(key_shape_(attribute(aval, dtype_attr_))),
-                  [&](nb::handle size) { type.shape.emplace_back(int_of(size)); });
-  }
+  type.shape.insert(type.shape.end(), of.sizes.begin(), of.sizes.end());
+  has_packed_ = has_packed_ || !of.sizes.empty();
   return type;
 }
 
-bool Types::is_key(nb::handle aval) {
-  return kinds_.of(aval) == Kind::kShaped && dtype(attribute(aval, dtype_attr_)) == DType::kKey;
+const Element& Types::element(nb::handle dtype) {
+  if (const Element* found = elements_.find(dtype)) return *found;
+  const nb::object parts = packed_(dtype);  // (dtype, sizes), or None
+  if (parts.is_none()) return elements_.add(dtype, {this->dtype(dtype), {}});
+  Element element{dtype_named(text_of(nb::object(parts[0]))), {}};
+  for_each_item(nb::object(parts[1]),
+                [&](nb::handle size) { element.sizes.emplace_back(int_of(size)); });
+  return elements_.add(dtype, std::move(element));
+}
+
+bool Types::is_packed(nb::handle aval) {
+  return kinds_.of(aval) == Kind::kShaped && !element(attribute(aval, dtype_attr_)).sizes.empty();
 }
 
 DType Types::dtype(nb::handle dtype) {

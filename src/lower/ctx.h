@@ -149,6 +149,7 @@ std::span<const Row> conv_rows();
 std::span<const Row> window_rows();
 std::span<const Row> index_rows();
 std::span<const Row> cumulative_rows();
+std::span<const Row> fourier_rows();
 std::span<const Row> scatter_rows();
 std::span<const Row> sort_rows();
 std::span<const Row> shape_rows();

@@ -312,6 +312,30 @@ void Emitter::emit_concat(const Node& node) {
   define(node, op_.call("Concat", parts, {{"axis", physical}}), best);
 }
 
+namespace {
+
+// Pieces of the operand as pieces of the result: each lies inside one label, which has a piece on
+// either side. False when some piece does not.
+bool rename_pieces(Layout& layout, const Labels& labels, const Pieces& from, const Pieces& to) {
+  auto rename = [&](Piece& piece) {
+    return std::ranges::any_of(labels, [&](Label label) {
+      const Piece& whole = from[static_cast<std::size_t>(label)];
+      const Piece& target = to[static_cast<std::size_t>(label)];
+      const auto inner = exact_div(piece.stride, whole.stride);
+      if (!inner || !overlap(piece, whole) ||
+          !exact_div(whole.stride * whole.size, piece.stride * piece.size)) {
+        return false;
+      }
+      piece = {target.axis, target.stride * *inner, piece.size};
+      return true;
+    });
+  };
+  return std::ranges::all_of(layout,
+                             [&](PhysicalDim& dim) { return std::ranges::all_of(dim, rename); });
+}
+
+}  // namespace
+
 // A relayout that repeats nothing is a new name for the pieces of its operand: no node.
 void Emitter::emit_relayout(const Node& node) {
   const Edge& edge = node.edges[0];
@@ -337,26 +361,14 @@ void Emitter::emit_relayout(const Node& node) {
   for (const Variant& variant : variants(edge.node)) {
     Layout layout = variant.layout, labels;
     for (Label label : out) labels.push_back({from[static_cast<std::size_t>(label)]});
-    if (!cut(layout, labels)) continue;
-    bool named = true;
-    for (PhysicalDim& dim : layout) {
-      for (Piece& piece : dim) {
-        auto label = std::ranges::find_if(
-            out, [&](Label l) { return overlap(piece, from[static_cast<std::size_t>(l)]); });
-        if (label == out.end()) {
-          named = false;
-          break;
-        }
-        const Piece &whole_piece = from[static_cast<std::size_t>(*label)],
-                    &target = to[static_cast<std::size_t>(*label)];
-        const auto inner = exact_div(piece.stride, whole_piece.stride);
-        named = named && inner.has_value();
-        if (named) piece = {target.axis, target.stride * *inner, piece.size};
-      }
+    if (cut(layout, labels) && rename_pieces(layout, out, from, to)) {
+      seen.push_back({variant.value, merged(layout)});
     }
-    if (named) seen.push_back({variant.value, merged(layout)});
   }
-  if (seen.empty()) throw Error("BUG", "a relayout found no variant of its operand");
+  if (seen.empty()) {  // the operand lies in other factors than the result has
+    const Arrangement each = axis::axis_each(out);
+    return define(node, bring(edge, node.sizes, each), each);
+  }
   variants(&node) = std::move(seen);
 }
 

@@ -294,17 +294,31 @@ bool overlap(const Piece& a, const Piece& b) {
 
 namespace {
 
-// [B T] -> [T B] of one axis: the two sides have no common cut, but the target's pieces are whole
-// in the axis, so a Reshape brings them about after the elements are in order.
-std::optional<std::vector<Step>> through_whole_pieces(const Layout& from, const Layout& to) {
-  Layout one_dim(1);
-  for (const PhysicalDim& dim : to) one_dim[0].insert(one_dim[0].end(), dim.begin(), dim.end());
-  one_dim = merged(one_dim);
+// Every axis as one dim, in the order in which the layout has them first.
+Layout whole_axes(const Layout& layout) {
   Layout whole;
-  for (const Piece& piece : one_dim[0]) whole.push_back({piece});
-  if (whole == to) return std::nullopt;
-  auto steps = conversion(from, whole);
-  if (steps) steps->push_back({{}, to});
+  for (const PhysicalDim& dim : layout) {
+    for (const Piece& piece : dim) {
+      auto axis = std::ranges::find_if(
+          whole, [&](const PhysicalDim& found) { return found[0].axis == piece.axis; });
+      if (axis == whole.end()) axis = whole.insert(whole.end(), {Piece{piece.axis, 1, 1}});
+      (*axis)[0].size = (*axis)[0].size * piece.size;
+    }
+  }
+  return whole;
+}
+
+// (2 6) and (3 4) of one axis, or [B T] and [T B]: the two sides have no common cut, but each has
+// one with the whole axis.
+std::optional<std::vector<Step>> through_whole_axes(const Layout& from, const Layout& to) {
+  const Layout whole = whole_axes(to);
+  if (whole == to || whole == from) return std::nullopt;
+  auto steps = conversion(from, whole), last = conversion(whole, to);
+  if (!steps || !last) return std::nullopt;
+  const bool meet =
+      !steps->empty() && !last->empty() && steps->back().perm.empty() && last->front().perm.empty();
+  if (meet) steps->pop_back();
+  steps->insert(steps->end(), last->begin(), last->end());
   return steps;
 }
 
@@ -313,11 +327,11 @@ std::optional<std::vector<Step>> through_whole_pieces(const Layout& from, const 
 std::optional<std::vector<Step>> conversion(const Layout& from, const Layout& to) {
   if (from == to) return std::vector<Step>{};
   Layout source = from, target = to;
-  if (!cut(source, target)) return through_whole_pieces(from, to);
+  if (!cut(source, target)) return through_whole_axes(from, to);
   if (source == target) return std::vector<Step>{};
   Planner planner(target, to);
   auto positions = planner.positions(source);
-  if (!positions) return through_whole_pieces(from, to);
+  if (!positions) return through_whole_axes(from, to);
   if (planner.in_order(*positions)) return std::vector<Step>{{{}, to}};
   Plan torn = planner.through(*positions, Planner::split_where_torn(*positions));
   Plan runs = planner.through(*positions, planner.runs_inside_target_dims(*positions));

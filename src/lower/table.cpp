@@ -12,7 +12,7 @@ const Row* find_row(std::string_view primitive, int opset) {
   static constexpr Family kFamilies[] = {
       math_rows, bits_rows,       precision_rows, compare_rows, activation_rows,
       conv_rows, window_rows,     control_rows,   index_rows,   scatter_rows,
-      sort_rows, cumulative_rows, shape_rows,
+      sort_rows, cumulative_rows, fourier_rows,   shape_rows,
   };
   for (Family family : kFamilies) {
     const std::span<const Row> rows = family();

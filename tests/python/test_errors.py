@@ -47,7 +47,6 @@ REFUSED = {
         [(4, 3, 9), (4, 3, 3)],
     ),
     "cholesky": (jnp.linalg.cholesky, [(3, 3)]),
-    "fft": (jnp.fft.fft, [(8,)]),
 }
 
 

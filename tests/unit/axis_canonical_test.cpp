@@ -187,24 +187,6 @@ TEST_F(Canonical, selects_with_known_branches) {
   EXPECT_EQ(s.f32("select_n", {p, zero, x}).node->name, "select_n");
 }
 
-TEST_F(Canonical, parts_of_complex_arithmetic_are_real) {
-  const Use w = s.graph.pointwise("complex", {x, y}, DType::kC64);
-  EXPECT_EQ(s.f32("real", {w}), x);
-  EXPECT_EQ(s.f32("imag", {w}), y);
-  const Use square = s.graph.pointwise("mul", {w, w}, DType::kC64);
-  EXPECT_EQ(s.f32("real", {square}), s.f32("sub", {s.f32("mul", {x, x}), s.f32("mul", {y, y})}));
-  const Use turned = s.graph.pointwise("exp", {s.as(x, DType::kC64)}, DType::kC64);
-  EXPECT_EQ(s.graph.scalar_value(s.f32("sin", {s.number(0)})), 0.0);
-  EXPECT_EQ(s.f32("real", {turned}), s.f32("exp", {x}));
-  EXPECT_EQ(s.f32("real", {z}).node->name, "real");
-}
-
-TEST_F(Canonical, long_complex_chains_take_linear_time) {
-  Use w = s.graph.pointwise("complex", {x, y}, DType::kC64);
-  for (int k = 0; k < 2000; ++k) w = s.graph.pointwise("mul", {w, z}, DType::kC64);
-  EXPECT_EQ(s.f32("real", {w}).node->dtype, DType::kF32);
-}
-
 TEST_F(Canonical, meaningless_parameters_are_dropped) {
   const Use plain = s.f32("exp", {x});
   EXPECT_EQ(s.graph.pointwise("exp", {x}, DType::kF32, {{"accuracy", front::Attr{front::None{}}}}),

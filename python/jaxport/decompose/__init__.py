@@ -23,6 +23,7 @@ _HOMES = {
     "erf": "special",
     "erf_inv": "special",
     "erfc": "special",
+    "fft": "fourier",
     "igamma": "special",
     "igamma_grad_a": "special",
     "igammac": "special",

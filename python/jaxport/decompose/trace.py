@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from .. import _jax
 from ..errors import ConversionError, first_line
-from . import find
+from . import complex_numbers, find
 from .keys import over_key_data
 
 
@@ -34,7 +35,7 @@ class Tracer:
             except Exception as error:
                 why = f"cannot be traced: {type(error).__name__}: {first_line(error)}"
                 raise _unusable(name, why, source()) from error
-            problem = traced and _misfit(_avals(eqn.outvars), traced.out_avals)
+            problem = traced and _misfit(_structs(eqn.outvars, name), traced.out_avals)
             if problem:
                 raise _unusable(name, problem, source())
             if key is None:
@@ -46,7 +47,7 @@ class Tracer:
         key = (
             eqn.primitive,
             tuple(sorted(eqn.params.items(), key=lambda item: item[0])),
-            tuple((aval.shape, aval.dtype) for aval in _avals(eqn.invars)),
+            tuple((atom.aval.shape, atom.aval.dtype, _literal(atom)) for atom in eqn.invars),
             eqn.ctx,
         )
         try:
@@ -57,14 +58,18 @@ class Tracer:
 
 
 def _trace(eqn: Any, name: str) -> Any:
-    operands = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in _avals(eqn.invars)]
-    decomposition = find(name) or over_key_data(eqn.primitive)
-
+    operands = _structs(eqn.invars, name)
+    literals = [None if name in complex_numbers.PACKED else _literal(x) for x in eqn.invars]
+    decomposition = _decomposition(eqn, name)
     stays = False
 
     def results(*arrays: Any) -> list[Any]:
         nonlocal stays
-        result = decomposition(*arrays, **eqn.params)
+        known = [
+            array if literal is None else literal
+            for array, literal in zip(arrays, literals, strict=True)
+        ]
+        result = decomposition(*known, **eqn.params)
         stays = result is NotImplemented
         if stays:
             return []
@@ -75,8 +80,33 @@ def _trace(eqn: Any, name: str) -> Any:
     return None if stays else traced
 
 
-def _avals(atoms: Sequence[Any]) -> list[Any]:
-    return [atom.aval for atom in atoms]
+def _decomposition(eqn: Any, name: str) -> Callable[..., Any]:
+    if name in complex_numbers.PACKED:
+        return lambda *operands, **_: complex_numbers.PACKED[name](*operands)
+    dtypes = [atom.aval.dtype for atom in (*eqn.invars, *eqn.outvars)]
+    if found := find(name):
+        return found
+    if any(map(complex_numbers.is_complex, dtypes)):
+        return complex_numbers.decomposition(eqn.primitive)
+    return over_key_data(eqn.primitive)
+
+
+def _literal(atom: Any) -> Any:
+    """The value of a complex literal as a numpy scalar, else None."""
+    if hasattr(atom, "val") and complex_numbers.is_complex(atom.aval.dtype):
+        return np.asarray(atom.val, atom.aval.dtype)[()]
+    return None
+
+
+def _structs(atoms: Sequence[Any], name: str) -> list[Any]:
+    """The types that a decomposition sees; between parts and complex numbers the packed ones."""
+
+    def struct(aval: Any) -> Any:
+        if name in complex_numbers.PACKED and complex_numbers.is_complex(aval.dtype):
+            return jax.ShapeDtypeStruct((*aval.shape, 2), np.zeros((), aval.dtype).real.dtype)
+        return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
+
+    return [struct(atom.aval) for atom in atoms]
 
 
 def _misfit(declared: Sequence[Any], given: Sequence[Any]) -> str:
@@ -84,7 +114,7 @@ def _misfit(declared: Sequence[Any], given: Sequence[Any]) -> str:
         return f"gives {len(given)} results instead of {len(declared)}"
     for want, have in zip(declared, given, strict=True):
         if (want.shape, want.dtype) != (have.shape, have.dtype):
-            return f"gives {have.str_short()} instead of {want.str_short()}"
+            return f"gives {have.dtype}{have.shape} instead of {want.dtype}{want.shape}"
     return ""
 
 

@@ -47,6 +47,9 @@ class Spec:
             return random.integers(0, 2, shape).astype(bool)
         if jnp.issubdtype(dtype, jnp.integer):
             return random.integers(int(self.lo), int(self.hi), shape, endpoint=True).astype(dtype)
+        if jnp.issubdtype(dtype, jnp.complexfloating):
+            parts = random.uniform(self.lo, self.hi, (2, *shape))
+            return (parts[0] + 1j * parts[1]).astype(dtype)
         return random.uniform(self.lo, self.hi, shape).astype(dtype)
 
 
@@ -61,6 +64,8 @@ f32 = _maker("float32", -3.0, 3.0)
 f64 = _maker("float64", -3.0, 3.0)
 f16 = _maker("float16", -3.0, 3.0)
 bf16 = _maker("bfloat16", -3.0, 3.0)
+c64 = _maker("complex64", -3.0, 3.0)
+c128 = _maker("complex128", -3.0, 3.0)
 i8 = _maker("int8", -9, 9)
 i32 = _maker("int32", -9, 9)
 i64 = _maker("int64", -9, 9)
@@ -83,7 +88,7 @@ class Case:
 
     @property
     def needs_double_precision(self) -> bool:
-        return any(spec.dtype in ("float64", "int64") for spec in self.inputs)
+        return any(spec.dtype in ("float64", "int64", "complex128") for spec in self.inputs)
 
 
 def case(
@@ -120,7 +125,7 @@ def check(case: Case, capfd: pytest.CaptureFixture[str]) -> None:
         )
         session = load(model, opset)
         for arrays, results in zip(examples, expected, strict=True):
-            outputs = runtime.run(session, arrays)
+            outputs = runtime.run(session, [_jax.host_array(array) for array in arrays])
             for (name, have), want in zip(outputs.items(), results, strict=True):
                 assert_close(name, want, have, case.tolerance)
     assert_quiet(capfd)
@@ -176,4 +181,4 @@ def _examples(case: Case) -> Iterable[list[np.ndarray]]:
 
 def _run_jax(fn: Callable[..., Any], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     result = jax.jit(lambda *xs: fn(*xs))(*map(jnp.asarray, arrays))  # some modules do not hash
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(result)]
+    return [_jax.host_array(leaf) for leaf in jax.tree.leaves(result)]

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Complex numbers are a last axis of two parts in a model, and Fourier transforms work on them."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jaxport
+from support.cases import c64, c128, case, check, f32, f64, parity
+
+Z, ZB, Z_DOUBLE = c64(3, 4), c64("B", 4), c128(3, 4)
+UNARY = (
+    *("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh"),
+    *("arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh"),
+    *("sqrt", "square", "abs", "sign", "angle"),
+)
+
+
+def row(name, fn, *inputs, tolerance="function", also=()):
+    return case(name, fn, inputs, also, tolerance=tolerance)
+
+
+FUNCTIONS = [
+    # A part may cancel: what counts is the size of the number.
+    *(row(name, getattr(jnp, name), ZB, tolerance="sum", also=[[Z_DOUBLE]]) for name in UNARY),
+    row("rsqrt", lax.rsqrt, Z, tolerance="sum"),
+    row("logistic", jax.nn.sigmoid, Z, tolerance="sum"),
+    row("third power below", lambda z: z**-3, Z, tolerance="sum"),
+    row("pow", lambda z, w: z**w, Z, Z, tolerance="network"),
+]
+
+ARITHMETIC = [
+    row("mul", lambda z, w: z * w, ZB, ZB, tolerance="sum", also=[[Z_DOUBLE, Z_DOUBLE]]),
+    row("div", lambda z, w: z / w, Z, Z, tolerance="sum"),
+    row("by a real number", lambda z, x: z * x, Z, f32(3, 4)),
+    row("by a literal", lambda z: z * 2j - 1, Z),
+    row("by a weight", lambda z: z * jnp.array([1 + 1j, 2, 3j, 4], "complex64"), Z),
+    row("matmul", lambda z, w: z @ w.T, ZB, Z, tolerance="sum"),
+    row("matmul with a real one", lambda z, x: z @ x, Z, f32(4, 2), tolerance="sum"),
+    row("conj", jnp.conj, Z),
+    row("parts", lambda z: (z.real, z.imag), Z),
+    row("from parts", lambda x, y: lax.complex(x, y), f32("B"), f32("B")),
+    row("sum", lambda z: z.sum(0), Z, tolerance="sum"),
+    row("mean", lambda z: z.mean(), Z, tolerance="sum"),
+    row("prod", lambda z: z.prod(1), c64(2, 5), tolerance="network"),
+    row("prod of nothing", lambda z: z.prod(1), c64(2, 0)),
+    row("cumprod", lambda z: jnp.cumprod(z, 1), Z, tolerance="network"),
+    row("cumsum", lambda z: jnp.cumsum(z, 1), Z, tolerance="sum"),
+    row("equal", lambda z: (z == z.real) | (z != z), Z),
+    row("to wider parts", lambda z: z.astype("complex128"), c128(2)),
+    row("turned by an angle", lambda x, t: rotated(x, t), f32(3, 8), f32(3, 4), tolerance="sum"),
+]
+
+MOVES = [
+    row("reshape, transpose, reverse", lambda z: z.reshape(2, 6).T[::-1], Z),
+    row("where", lambda z: jnp.where(z.real > 0, z, 0), ZB),
+    row("concatenate and pad", lambda z: jnp.pad(jnp.concatenate([z, z]), 1), Z),
+    row("take", lambda z: z[jnp.array([2, 0])], Z),
+    row("set", lambda z: z.at[1].set(1j), Z),
+    row(
+        "scan", lambda z: lax.scan(lambda c, x: (c * x, c + x), 1 + 1j, z), c64(4), tolerance="sum"
+    ),
+    row("while", lambda z: lax.fori_loop(0, 3, lambda i, c: c * z, z), Z, tolerance="network"),
+    row("cond", lambda z: lax.cond(z[0].real > 0, lambda y: y * 1j, lambda y: y, z), c64(3)),
+]
+
+TRANSFORMS = [
+    row("fft", jnp.fft.fft, ZB, tolerance="sum", also=[[c64(7)], [c128(2, 8)], [f32("B", 6)]]),
+    row("ifft", jnp.fft.ifft, ZB, tolerance="sum"),
+    row("rfft", jnp.fft.rfft, f32("B", 8), tolerance="sum", also=[[f32(2, 7)], [f64(2, 8)]]),
+    row("irfft", lambda z: jnp.fft.irfft(z, 6), Z, tolerance="sum"),
+    row("irfft of odd length", lambda z: jnp.fft.irfft(z, 7), ZB, tolerance="sum"),
+    row("fft2", jnp.fft.fft2, ZB, tolerance="sum"),
+    row("rfft2", jnp.fft.rfft2, f32(2, 4, 6), tolerance="sum"),
+    row("irfft2", jnp.fft.irfft2, Z, tolerance="sum"),
+    row(
+        "fftn, shifted", lambda z: jnp.fft.fftshift(jnp.fft.fftn(z)), c64(2, 3, 4), tolerance="sum"
+    ),
+    row("along another axis", lambda z: jnp.fft.fft(z, axis=0), Z, tolerance="sum"),
+    row(
+        "gradient through a spectrum",
+        jax.grad(lambda x: jnp.abs(jnp.fft.rfft(x)).sum()),
+        f32(3, 8),
+        tolerance="network",
+    ),
+]
+
+
+def rotated(x, angle):
+    """Rotary embedding in the complex spelling."""
+    z = lax.complex(x[..., ::2], x[..., 1::2]) * jnp.exp(1j * angle)
+    return jnp.stack([z.real, z.imag], -1).reshape(x.shape)
+
+
+@parity([*FUNCTIONS, *ARITHMETIC, *MOVES, *TRANSFORMS])
+def test_complex(case, capfd):
+    check(case, capfd)
+
+
+def test_a_rotation_leaves_no_arithmetic_on_zeros():
+    ops = jaxport.to_onnx(rotated, [(3, 8), (3, 4)], return_mode="ir").stats()["ops"]
+    assert (ops["Mul"], ops["Cos"], ops["Sin"]) == (4, 1, 1)
+    assert "Exp" not in ops
+
+
+def test_a_primitive_without_a_complex_form_is_named():
+    with pytest.raises(jaxport.ConversionError, match="'cummax' has no form for complex numbers"):
+        jaxport.to_onnx(lambda z: lax.cummax(z), [jax.ShapeDtypeStruct((3,), "complex64")])
