@@ -39,7 +39,7 @@ class Model:
     def remarks(self) -> list[str]:
         """Why rules that nearly fired did not."""
 
-def compile(module: Module, opset: int, model_name: str, raise_: bool, without_rules: Sequence[str]) -> Model:
+def compile(module: Module, opset: int, model_name: str, raise_: bool, without_rules: Sequence[str], target: str) -> Model:
     """Compiles a program to ONNX; other Python threads run meanwhile."""
 
 def render_error(code: str, message: str, source: str, equation: str, notes: Sequence[str], help: str) -> str:

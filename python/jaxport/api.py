@@ -35,6 +35,7 @@ def to_onnx(
     export_mode: Literal["standard", "web"] = "standard",
     normalization_mode: Literal["auto", "prefer_native", "force_decomposed"] = "auto",
     raise_: bool = True,
+    target: Literal["onnxruntime", "onnx"] = "onnxruntime",
     external_data_threshold: int = EXTERNAL_DATA_THRESHOLD,
     inline_limit: int = INLINE_LIMIT,
     source_locations: bool = True,
@@ -54,6 +55,8 @@ def to_onnx(
         input_names: names of the model's inputs; by default those of the parameters.
         output_names: names of the model's outputs.
         raise_: recognise softmax, normalisation and other known mathematics as single nodes.
+        target: "onnxruntime" computes in wider dtypes where ONNX Runtime has no kernel for a dtype;
+            "onnx" uses all that the specification allows.
         external_data_threshold: tensors of at least this many bytes may go to "<path>.data".
         inline_limit: they go there once the model would have more bytes than this.
         source_locations: keep the user's source lines in the metadata of nodes.
@@ -80,7 +83,7 @@ def to_onnx(
         given_input_names=input_names,
         given_output_names=output_names,
     )
-    compiled, times = _compile(traced, opset, model_name, raise_)
+    compiled, times = _compile(traced, opset, model_name, raise_, target)
     model = Model(
         compiled,
         traced.module,
@@ -98,11 +101,11 @@ def to_onnx(
 
 
 def _compile(
-    traced: Traced, opset: int, model_name: str, raise_: bool
+    traced: Traced, opset: int, model_name: str, raise_: bool, target: str
 ) -> tuple[_core.Model, dict[str, float]]:
     start = time.perf_counter()
     try:
-        compiled = _core.compile(traced.module, opset, model_name, raise_, [])
+        compiled = _core.compile(traced.module, opset, model_name, raise_, [], target)
     except ConversionError as error:
         raise error.with_source_line(traced.reader.source_line(error.source)) from None
     seconds = traced.import_seconds + time.perf_counter() - start

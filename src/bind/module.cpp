@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <filesystem>
@@ -32,12 +33,14 @@ struct CompiledModel {
 };
 
 CompiledModel compile_module(const front::Module& module, int opset, std::string model_name,
-                             bool raise, std::vector<std::string> without_rules) {
+                             bool raise, std::vector<std::string> without_rules,
+                             std::string_view target) {
   compile::Options options;
   options.opset = opset;
   options.model_name = std::move(model_name);
   options.raise.enabled = raise;
   options.raise.without = std::move(without_rules);
+  options.target = target::target_from_name(target);
   CompiledModel result;
   result.model = compile::compile(module, options, &result.report);
   return result;
@@ -131,7 +134,7 @@ void define_model(nb::module_& m) {
           "remarks", [](const CompiledModel& compiled) { return compiled.report.remark_lines; },
           "Why rules that nearly fired did not.");
   m.def("compile", &compile_module, nb::arg("module"), nb::arg("opset"), nb::arg("model_name"),
-        nb::arg("raise_"), nb::arg("without_rules"), ReleaseLock(),
+        nb::arg("raise_"), nb::arg("without_rules"), nb::arg("target"), ReleaseLock(),
         "Compiles a program to ONNX; other Python threads run meanwhile.");
 }
 

@@ -11,6 +11,7 @@
 #include "lower/lower.h"
 #include "onnx/schema.h"
 #include "pass/pass.h"
+#include "target/target.h"
 
 namespace jaxport::compile {
 namespace {
@@ -53,9 +54,11 @@ onnx::Model compile(const front::Module& module, const Options& options, Report*
     report->remarks = std::move(remarks);
   }
   clock.lap("raise");
-  onnx::Model model = lower::lower(program, {options.opset, options.model_name});
+  onnx::Model model = lower::lower(program, {options.opset, options.model_name, options.target});
   model.producer_version = kVersion;
   clock.lap("lower");
+  target::legalise(model, options.target);
+  clock.lap("target");
   pass::run_all(model);
   clock.lap("passes");
   onnx::name_values(model);

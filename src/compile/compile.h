@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline: front IR -> axis graph -> raise -> lower -> passes -> finished ONNX model.
+// The pipeline: front IR -> axis graph -> raise -> lower -> legalise -> passes -> finished ONNX
+// model.
 #pragma once
 
 #include <string>
@@ -8,6 +9,7 @@
 #include "front/ir.h"
 #include "onnx/ir.h"
 #include "raise/raise.h"
+#include "target/target.h"
 
 namespace jaxport::compile {
 
@@ -15,6 +17,7 @@ struct Options {
   int opset = 23;
   std::string model_name = "jax_model";
   raise::Options raise;
+  target::Target target = target::Target::kOnnxRuntime;
 };
 
 struct StageTime {

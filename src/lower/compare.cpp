@@ -7,17 +7,6 @@
 namespace jaxport::lower {
 namespace {
 
-// ONNX orders numbers only.
-Values comparable(Ctx& c) {
-  auto [x, y] = c.in<2>();
-  if (x.dtype() != DType::kBool) return {x, y};
-  return {c.cast(x, DType::kI32), c.cast(y, DType::kI32)};
-}
-template <OpName Op>
-Results ordered(Ctx& c) {
-  return c.op.call(Op.text, comparable(c));
-}
-
 Results ne(Ctx& c) {
   auto [x, y] = c.in<2>();
   return c.op.Not(c.op.Equal(x, y));
@@ -57,11 +46,11 @@ constexpr Row kRows[] = {
     {"and", logic<"And", "BitwiseAnd">, 18},
     {"and", logic_only<"And">},
     {"eq", same<"Equal">},
-    {"ge", ordered<"GreaterOrEqual">},
-    {"gt", ordered<"Greater">},
+    {"ge", same<"GreaterOrEqual">},
+    {"gt", same<"Greater">},
     {"is_finite", is_finite},
-    {"le", ordered<"LessOrEqual">},
-    {"lt", ordered<"Less">},
+    {"le", same<"LessOrEqual">},
+    {"lt", same<"Less">},
     {"ne", ne},
     {"not", logic<"Not", "BitwiseNot">, 18},
     {"not", logic_only<"Not">},

@@ -28,7 +28,6 @@ Order conv_order(const front::Eqn& eqn, std::span<const front::Type>,
 Results conv_general_dilated(Ctx& c) {
   Value x = c.in(0), weight = c.in(1);
   if (c.param<std::int64_t>("batch_group_count") != 1) c.unsupported("batch_group_count is not 1");
-  if (c.out_type().dtype == DType::kF64) c.unsupported("ONNX Runtime convolves in f32 only");
   x = c.cast(x, c.out_type().dtype);
   weight = c.cast(weight, c.out_type().dtype);
   const Ints lhs_dilation = c.param<Ints>("lhs_dilation");

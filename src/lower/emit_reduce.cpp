@@ -65,20 +65,18 @@ Value reduced(onnx::Builder& op, std::string_view name, Value x, const Ints& axe
   return op.call(name, {x, op.ints(axes)}, {{"keepdims", keep}});
 }
 
-// Logical reductions run on integers: all = min, any = max, xor = sum modulo 2.
+// all = min, any = max, xor = sum modulo 2.
 Value reduced_logical(onnx::Builder& op, const axis::Node& node, Value x, const Ints& axes,
                       bool keep) {
   if (node.dtype != DType::kBool) {
     throw Error("E013", fmt::format("primitive '{}' on integers has no ONNX reduction", node.name))
         .help("reduce truth values, or ask for it to be supported");
   }
+  if (node.name == "reduce_and") return reduced(op, "ReduceMin", x, axes, keep);
+  if (node.name == "reduce_or") return reduced(op, "ReduceMax", x, axes, keep);
   const Value number = op.Cast(x, onnx::Args{{"to", DType::kI32}});
-  const std::string_view name = node.name == "reduce_and"  ? "ReduceMin"
-                                : node.name == "reduce_or" ? "ReduceMax"
-                                                           : "ReduceSum";
-  Value result = reduced(op, name, number, axes, keep);
-  if (node.name == "reduce_xor") result = op.Mod(result, op.scalar(2, DType::kI32));
-  return op.Cast(result, onnx::Args{{"to", DType::kBool}});
+  const Value sum = reduced(op, "ReduceSum", number, axes, keep);
+  return op.Cast(op.Mod(sum, op.scalar(2, DType::kI32)), onnx::Args{{"to", DType::kBool}});
 }
 
 }  // namespace

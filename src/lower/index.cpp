@@ -60,6 +60,7 @@ Order gather_order(const front::Eqn& eqn, std::span<const front::Type> in,
 
 double fill_value(Ctx& c) {
   if (c.has("fill_value")) {
+    if (const auto* truth = c.attr("fill_value").get_if<bool>()) return *truth ? 1 : 0;
     const auto* integer = c.attr("fill_value").get_if<std::int64_t>();
     return integer ? static_cast<double>(*integer) : c.param<double>("fill_value");
   }

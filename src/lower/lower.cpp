@@ -18,7 +18,7 @@ onnx::Model emitted(const Plan& plan, const Hints& hints, const Options& options
     model.metadata.emplace_back(fmt::format("jaxport.constraint.{}", model.metadata.size()),
                                 constraint);
   }
-  onnx::Builder builder(model, options.opset);
+  onnx::Builder builder(model, options.opset, onnx::DTypeRule::kAny);
   ShapeValues shapes(builder);
   Emitter(plan, hints, builder, shapes).run();
   return model;
@@ -35,7 +35,7 @@ double price_of(const onnx::Graph& graph) {
 }  // namespace
 
 onnx::Model lower(axis::Program& program, const Options& options) {
-  prepare(program, options.opset);
+  prepare(program, options.opset, options.target);
   const Plan plan(program, options.opset);
   onnx::Model wished = emitted(plan, plan.wishes, options);
   const double price = price_of(wished.graph);

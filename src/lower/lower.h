@@ -7,16 +7,19 @@
 
 #include "axis/graph.h"
 #include "onnx/ir.h"
+#include "target/target.h"
 
 namespace jaxport::lower {
 
 struct Options {
   int opset = 23;
   std::string model_name = "jax_model";
+  target::Target target = target::Target::kOnnxRuntime;
 };
 
 // Axis graph -> ONNX: assigns layouts, then emits nodes. Throws one Error (E012) that lists every
-// missing primitive. Macros that the opset has no op for are expanded first.
+// missing primitive. Macros that the target has no op for are expanded first. Other ops are used in
+// any dtype: target::legalise makes the model legal.
 onnx::Model lower(axis::Program& program, const Options& options);
 
 }  // namespace jaxport::lower

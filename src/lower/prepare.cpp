@@ -31,17 +31,26 @@ std::string_view op_of(const axis::Node& node) {
   return {};
 }
 
-bool has_lowering(const axis::Node& node, int opset) {
-  if (node.kind == Kind::kPointwise) {
-    // ONNX Runtime has no f64 kernels for activations, but for their parts.
-    const bool is_double = node.dtype == DType::kF64 && node.name != "relu";
-    return !is_double && find_row(node.name, opset) != nullptr;
-  }
-  return onnx::find_schema(op_of(node), opset) != nullptr;
+// ONNX keeps the epsilon of a normalisation in f32.
+bool fits_attribute(const axis::Node& node) {
+  if (node.name != "norm" || node.dtype != DType::kF64) return true;
+  const double eps = *node.attr("eps")->get_if<double>();
+  return static_cast<double>(static_cast<float>(eps)) == eps;
 }
 
-Use expand_missing(axis::Graph& graph, const Use& use, int opset) {
-  if (!raise::is_raised(*use.node) || has_lowering(*use.node, opset)) return {};
+bool has_lowering(const axis::Node& node, int opset, target::Target target) {
+  const bool is_double = node.dtype == DType::kF64;
+  if (node.kind == Kind::kPointwise) {
+    // ONNX Runtime has no f64 kernels for activations, but for their parts.
+    return (!is_double || node.name == "relu") && find_row(node.name, opset) != nullptr;
+  }
+  // Narrower floats are computed in f32 where they have no kernel.
+  return fits_attribute(node) &&
+         target::runs(target, op_of(node), opset, is_double ? DType::kF64 : DType::kF32);
+}
+
+Use expand_missing(axis::Graph& graph, const Use& use, int opset, target::Target target) {
+  if (!raise::is_raised(*use.node) || has_lowering(*use.node, opset, target)) return {};
   return raise::expand(graph, use);
 }
 
@@ -68,12 +77,12 @@ Use mean(axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
 
 }  // namespace
 
-void prepare(axis::Program& program, int opset) {
-  axis::rebuild(program, [opset](axis::Graph& graph, const Use& use, const axis::UseCounts&) {
-    return expand_missing(graph, use, opset);
+void prepare(axis::Program& program, int opset, target::Target target) {
+  axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts&) {
+    return expand_missing(graph, use, opset, target);
   });
   axis::rebuild(program, mean);
-  for (axis::Program* region : axis::regions(program)) prepare(*region, opset);
+  for (axis::Program* region : axis::regions(program)) prepare(*region, opset, target);
 }
 
 }  // namespace jaxport::lower

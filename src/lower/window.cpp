@@ -133,13 +133,11 @@ Plan plan_of(Ctx& c) {
   return plan;
 }
 
-bool has_infinity(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
-
 Results reduce_window_max(Ctx& c) {
   auto [x] = c.in<1>();
   const Plan plan = plan_of(c);
   const auto args = pool_args(plan.window, plan.outside, true);
-  if (args && has_infinity(x.dtype())) {
+  if (args && is_float(x.dtype())) {
     return pooled(c, x, plan.outside, plan.result, [&](Value v) { return c.op.MaxPool(v, *args); });
   }
   return slide_all(c, x, plan.window, "Max", -std::numeric_limits<double>::infinity());
@@ -149,7 +147,7 @@ Results reduce_window_min(Ctx& c) {
   auto [x] = c.in<1>();
   const Plan plan = plan_of(c);
   const auto args = pool_args(plan.window, plan.outside, true);
-  if (args && has_infinity(x.dtype())) {
+  if (args && is_float(x.dtype())) {
     auto pool = [&](Value v) { return c.op.Neg(c.op.MaxPool(c.op.Neg(v), *args)); };
     return pooled(c, x, plan.outside, plan.result, pool);
   }

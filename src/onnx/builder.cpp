@@ -62,15 +62,22 @@ struct Builder::Impl {
   }
 };
 
-Builder::Builder(Model& model, int opset)
-    : model_(model), opset_(opset), impl_(std::make_unique<Impl>()) {
+Builder::Builder(Model& model, int opset, DTypeRule dtypes)
+    : model_(model), opset_(opset), dtypes_(dtypes), impl_(std::make_unique<Impl>()) {
   impl_->graph = &model.graph;
-  model.opsets = {{"", opset}};
+  const auto import = std::ranges::find(model.opsets, "", &OpsetImport::domain);
+  if (import != model.opsets.end())
+    import->version = opset;
+  else
+    model.opsets.insert(model.opsets.begin(), {"", opset});
   model.ir_version = ir_version_for(opset);
 }
 
 Builder::Builder(Builder& outer, Graph& graph)
-    : model_(outer.model_), opset_(outer.opset_), impl_(std::make_unique<Impl>()) {
+    : model_(outer.model_),
+      opset_(outer.opset_),
+      dtypes_(outer.dtypes_),
+      impl_(std::make_unique<Impl>()) {
   impl_->outer = &outer;
   impl_->graph = &graph;
   impl_->origin = outer.impl_->origin;
@@ -147,7 +154,7 @@ const std::vector<ValueId>& Builder::append(Node node) {
     in.push_back({type, known(wrap(id))});
   }
   node.origin = impl_->origin;
-  std::vector<std::optional<TensorType>> types = infer(model_, schema, node, in);
+  std::vector<std::optional<TensorType>> types = infer(model_, schema, node, in, dtypes_);
   for (std::size_t i = 0; i < node.out.size(); ++i) {
     node.out[i] = add_value(std::move(types[i]));
     impl_->set_nameable(node.out[i], true);

@@ -65,7 +65,8 @@ struct Piece {
 // op, inputs and attributes are the same (random ops and ops with subgraphs excepted).
 class Builder {
  public:
-  Builder(Model& model, int opset);       // the main graph; sets opset import and IR version
+  // The main graph; sets opset import and IR version.
+  Builder(Model& model, int opset, DTypeRule dtypes = DTypeRule::kSchema);
   Builder(Builder& outer, Graph& graph);  // a subgraph that may use the values of `outer`
   ~Builder();
   Builder(const Builder&) = delete;
@@ -118,6 +119,7 @@ class Builder {
 
   Model& model_;
   int opset_;
+  DTypeRule dtypes_;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
@@ -131,6 +133,7 @@ struct InferenceInput {
 };
 std::vector<std::optional<TensorType>> infer(const Model& model, const Schema& schema,
                                              const Node& node,
-                                             const std::vector<InferenceInput>& in);
+                                             const std::vector<InferenceInput>& in,
+                                             DTypeRule dtypes = DTypeRule::kSchema);
 
 }  // namespace jaxport::onnx

@@ -128,18 +128,23 @@ std::optional<DType> TypeBinding::dtype_of(const Formal& formal) const {
   return static_cast<DType>(std::countr_zero(allowed->dtypes));
 }
 
+bool TypeBinding::permits(const TypeConstraint& constraint, DType dtype) const {
+  const bool leaves_choice = std::popcount(constraint.dtypes) != 1;
+  return allows(constraint, dtype) || (rule_ == DTypeRule::kAny && leaves_choice);
+}
+
 bool TypeBinding::accepts(const Formal& formal, DType dtype) const {
   const TypeConstraint* allowed = constraint(formal.type);
   if (allowed == nullptr) return concrete_dtype(formal.type).value_or(dtype) == dtype;
-  if (!allows(*allowed, dtype)) return false;
+  if (!permits(*allowed, dtype)) return false;
   return !formal.homogeneous || dtype_of(formal).value_or(dtype) == dtype;
 }
 
 TypeBinding check_node(const Schema& schema, const Node& node,
-                       const std::vector<InferenceInput>& in) {
+                       const std::vector<InferenceInput>& in, DTypeRule rule) {
   check_count(schema, node, in);
   check_attributes(schema, node, in);
-  TypeBinding binding(schema);
+  TypeBinding binding(schema, rule);
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (in[i].type == nullptr) continue;
     const Formal& formal = formal_at(schema.inputs, i);

@@ -23,7 +23,7 @@ const Formal& formal_at(std::span<const Formal> formals, std::size_t index);
 // The dtype that each type variable of a schema stands for in one node.
 class TypeBinding {
  public:
-  explicit TypeBinding(const Schema& schema) : schema_(schema) {}
+  TypeBinding(const Schema& schema, DTypeRule rule) : schema_(schema), rule_(rule) {}
   // False when `dtype` does not fit the formal parameter or what its variable stands for already.
   bool bind(const Formal& formal, DType dtype);
   // What a result declared as `formal` must be; nullopt when the inputs do not decide it.
@@ -33,13 +33,15 @@ class TypeBinding {
 
  private:
   const TypeConstraint* constraint(std::string_view variable) const;
+  bool permits(const TypeConstraint& constraint, DType dtype) const;
   const Schema& schema_;
+  DTypeRule rule_;
   std::vector<std::pair<std::string_view, DType>> bound_;
 };
 
 // Number of inputs and outputs, names and kinds of attributes, dtypes of inputs. Throws JXP-BUG.
 TypeBinding check_node(const Schema& schema, const Node& node,
-                       const std::vector<InferenceInput>& in);
+                       const std::vector<InferenceInput>& in, DTypeRule rule);
 
 // The schema for `op`; JXP-BUG when there is none at this opset or it is deprecated.
 const Schema& require_schema(std::string_view op, int opset);

@@ -61,9 +61,9 @@ const T* find_attr(const Node& node, std::string_view name) {
 }  // namespace
 
 Inference::Inference(const Model& model, const Schema& schema, const Node& node,
-                     const std::vector<InferenceInput>& in)
+                     const std::vector<InferenceInput>& in, DTypeRule dtypes)
     : model_(model), schema_(schema), node_(node), in_(in), shapes_(node.out.size()) {
-  const TypeBinding binding = check_node(schema, node, in);
+  const TypeBinding binding = check_node(schema, node, in, dtypes);
   for (std::size_t i = 0; i < node.out.size(); ++i) {
     dtypes_.push_back(binding.dtype_of(formal_at(schema.outputs, i)));
   }
@@ -183,8 +183,9 @@ Dims broadcast(const Inference& n, const Dims& a, const Dims& b) {
 
 std::vector<std::optional<TensorType>> infer(const Model& model, const Schema& schema,
                                              const Node& node,
-                                             const std::vector<InferenceInput>& in) {
-  Inference inference(model, schema, node, in);
+                                             const std::vector<InferenceInput>& in,
+                                             DTypeRule dtypes) {
+  Inference inference(model, schema, node, in, dtypes);
   if (const InferenceRule* rule = find_rule(schema.op)) rule->run(inference);
   return std::move(inference).take();
 }

@@ -20,7 +20,7 @@ using Ints = std::vector<std::int64_t>;
 class Inference {
  public:
   Inference(const Model& model, const Schema& schema, const Node& node,
-            const std::vector<InferenceInput>& in);
+            const std::vector<InferenceInput>& in, DTypeRule dtypes);
 
   int since() const { return schema_.since; }  // the opset of the schema in force
 

@@ -52,6 +52,10 @@ struct Schema {
   std::uint16_t min_inputs, max_inputs, min_outputs, max_outputs;
 };
 
+// Which dtypes a node may have: those of its schema, or any where the schema leaves a choice. A
+// model under construction may use every op in every dtype; src/target/ then makes it legal.
+enum class DTypeRule : std::uint8_t { kSchema, kAny };
+
 // The schema of `op` that is in force at `opset`; nullptr when there is none yet.
 const Schema* find_schema(std::string_view op, int opset);
 bool allows(const TypeConstraint& constraint, DType dtype);

@@ -13,32 +13,12 @@ using onnx::TensorType;
 using onnx::ValueId;
 using Ints = std::vector<std::int64_t>;
 
-bool is_real(DType dtype) {
-  return dtype == DType::kBF16 || dtype == DType::kF16 || dtype == DType::kF32 ||
-         dtype == DType::kF64;
-}
-
-// Bits of the magnitude of an integer.
-int value_bits(DType dtype) { return bit_width(dtype) - (is_signed(dtype) ? 1 : 0); }
-
-// Whether `to` holds every value of `from` exactly.
-bool holds(DType to, DType from) {
-  if (to == from) return true;
-  if (from == DType::kBool) return is_integer(to) || is_real(to);
-  if (is_integer(from) && is_integer(to)) {
-    return value_bits(to) >= value_bits(from) && (is_signed(to) || !is_signed(from));
-  }
-  if (is_integer(from) && is_real(to)) return mantissa_bits(to) + 1 >= value_bits(from);
-  return is_real(from) && (to == DType::kF32 || to == DType::kF64) &&
-         byte_width(to) > byte_width(from);
-}
-
 // Whether from -> middle -> to gives the same as from -> to. An integer that goes through a float
 // saturates where a direct cast wraps around.
 bool cast_is_direct(DType from, DType middle, DType to) {
-  if (to == DType::kString || !holds(middle, from)) return false;
+  if (to == DType::kString || !holds_exactly(middle, from)) return false;
   const bool may_wrap = is_integer(from) && !is_integer(middle) && is_integer(to);
-  return !may_wrap || holds(to, from);
+  return !may_wrap || holds_exactly(to, from);
 }
 
 bool is_view(const Node& node) {

@@ -88,4 +88,19 @@ bool is_integer(DType dtype) { return is_signed(dtype) || is_unsigned(dtype); }
 bool is_complex(DType dtype) { return row(dtype).kind == Kind::kComplex; }
 int mantissa_bits(DType dtype) { return row(dtype).mantissa; }
 
+bool holds_exactly(DType wide, DType narrow) {
+  if (wide == narrow) return true;
+  const bool is_real =
+      wide == DType::kBF16 || wide == DType::kF16 || wide == DType::kF32 || wide == DType::kF64;
+  if (narrow == DType::kBool) return is_integer(wide) || is_real;
+  // Bits of the magnitude.
+  const auto value_bits = [](DType dtype) { return bit_width(dtype) - (is_signed(dtype) ? 1 : 0); };
+  if (is_integer(narrow) && is_integer(wide)) {
+    return value_bits(wide) >= value_bits(narrow) && (is_signed(wide) || !is_signed(narrow));
+  }
+  if (is_integer(narrow) && is_real) return mantissa_bits(wide) + 1 >= value_bits(narrow);
+  return is_float(narrow) && (wide == DType::kF32 || wide == DType::kF64) &&
+         byte_width(wide) > byte_width(narrow);
+}
+
 }  // namespace jaxport

@@ -22,6 +22,7 @@ struct Arguments {
   std::string input, output;
   compile::Options compile;
   wire::WriteOptions write;
+  std::string target = "onnxruntime";
   bool no_raise = false, no_source_locations = false;
 };
 
@@ -38,6 +39,7 @@ class Stopwatch {
 
 int convert(Arguments arguments) {
   arguments.compile.raise.enabled = !arguments.no_raise;
+  arguments.compile.target = target::target_from_name(arguments.target);
   arguments.write.origins = !arguments.no_source_locations;
   Stopwatch watch;
   const front::Module module = read_program(arguments.input);
@@ -59,6 +61,10 @@ Run add_convert(CLI::App& command) {
   command.add_option("program", a->input, "a .jir file")->required();
   command.add_option("-o,--output", a->output, "the ONNX file to write")->required();
   command.add_option("--opset", a->compile.opset, "version of the operator set")
+      ->capture_default_str();
+  command
+      .add_option("--target", a->target,
+                  "what must run the model: onnxruntime, or onnx for the specification alone")
       ->capture_default_str();
   command.add_option("--name", a->compile.model_name, "name of the graph")->capture_default_str();
   command.add_flag("--no-raise", a->no_raise, "keep softmax, layer norm, … as arithmetic");

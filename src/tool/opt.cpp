@@ -25,12 +25,15 @@ int main_program(int argc, char** argv) {
         stage.flag, [&chosen, &stage] { chosen = &stage; }, stage.help);
   }
   bool no_raise = false;
+  std::string target = "onnxruntime";
   app.add_flag("--no-raise", no_raise, "leave raising out");
   app.add_flag("--remarks", options.remarks, "say why rules that nearly fired did not");
   app.add_option("--without", options.raise.without, "raise rules to leave out")->delimiter(',');
   app.add_option("--opset", options.opset, "version of the operator set")->capture_default_str();
+  app.add_option("--target", target, "what must run the model")->capture_default_str();
   return run_program(app, argc, argv, [&] {
     options.raise.enabled = !no_raise;
+    options.target = target::target_from_name(target);
     fmt::print("{}", chosen->run(read_program(path), options));
     return kOk;
   });

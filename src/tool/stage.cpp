@@ -64,12 +64,27 @@ std::string raised(const front::Module& module, const StageOptions& options) {
   });
 }
 
+onnx::Model lower_function(const front::Module& module, const front::Function& function,
+                           const StageOptions& options) {
+  axis::Program program = axis_program(module, function);
+  raise_program(program, options);
+  return lower::lower(program, {options.opset, function.name, options.target});
+}
+
 std::string lowered(const front::Module& module, const StageOptions& options) {
   return for_each_function(module, [&](const front::Function& function) {
-    axis::Program program = axis_program(module, function);
-    raise_program(program, options);
-    onnx::Model model = lower::lower(program, {options.opset, function.name});
+    onnx::Model model = lower_function(module, function, options);
     onnx::name_values(model);
+    return onnx::print(model);
+  });
+}
+
+std::string legalised(const front::Module& module, const StageOptions& options) {
+  return for_each_function(module, [&](const front::Function& function) {
+    onnx::Model model = lower_function(module, function, options);
+    target::legalise(model, options.target);
+    onnx::name_values(model);
+    onnx::verify(model, "target");
     return onnx::print(model);
   });
 }
@@ -80,7 +95,8 @@ std::string compiled(const front::Module& module, const StageOptions& options) {
     single.dims = module.dims;
     single.locations = module.locations;
     single.functions = {function};
-    return onnx::print(compile::compile(single, {options.opset, function.name, options.raise}));
+    return onnx::print(
+        compile::compile(single, {options.opset, function.name, options.raise, options.target}));
   });
 }
 
@@ -89,7 +105,8 @@ constexpr Stage kStages[] = {
     {"--verify", "check the program", verified},
     {"--axis", "print the axis graph", as_axis_graph},
     {"--raise", "print the axis graph after raising", raised},
-    {"--lower", "print the ONNX model before any pass", lowered},
+    {"--lower", "print the ONNX model as it is lowered, in any dtype", lowered},
+    {"--legalise", "print the ONNX model in dtypes that the target runs", legalised},
     {"--passes", "print the finished ONNX model", compiled},
 };
 

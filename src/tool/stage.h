@@ -6,12 +6,14 @@
 
 #include "front/ir.h"
 #include "raise/raise.h"
+#include "target/target.h"
 
 namespace jaxport::tool {
 
 struct StageOptions {
   int opset = 23;
   raise::Options raise;
+  target::Target target = target::Target::kOnnxRuntime;
   bool remarks = false;
 };
 

@@ -20,7 +20,6 @@ _HOMES = {
     "bessel_i0e": "special",
     "bessel_i1e": "special",
     "digamma": "special",
-    "erf": "special",
     "erf_inv": "special",
     "erfc": "special",
     "fft": "fourier",

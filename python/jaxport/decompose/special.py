@@ -98,12 +98,6 @@ def erf_inv(x: jax.Array) -> jax.Array:
     return x * jnp.where(jnp.abs(x) == 1, jnp.inf, value)
 
 
-def erf(x: jax.Array) -> Any:
-    if x.dtype != jnp.float64:  # an op of ONNX, and a part of GELU; runtimes have it in 32 bits
-        return NotImplemented
-    return jnp.where(jnp.abs(x) < 1, _erf_small(x), 1 - _erfc_large(x))
-
-
 def erfc(x: jax.Array) -> Any:
     if x.dtype != jnp.float64:  # a part of GELU
         return NotImplemented

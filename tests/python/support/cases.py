@@ -46,7 +46,7 @@ class Spec:
         if self.dtype == "bool":
             return random.integers(0, 2, shape).astype(bool)
         if jnp.issubdtype(dtype, jnp.integer):
-            return random.integers(int(self.lo), int(self.hi), shape, endpoint=True).astype(dtype)
+            return random.integers(int(self.lo), int(self.hi), shape, dtype=dtype, endpoint=True)
         if jnp.issubdtype(dtype, jnp.complexfloating):
             parts = random.uniform(self.lo, self.hi, (2, *shape))
             return (parts[0] + 1j * parts[1]).astype(dtype)
@@ -67,10 +67,13 @@ bf16 = _maker("bfloat16", -3.0, 3.0)
 c64 = _maker("complex64", -3.0, 3.0)
 c128 = _maker("complex128", -3.0, 3.0)
 i8 = _maker("int8", -9, 9)
+i16 = _maker("int16", -9, 9)
 i32 = _maker("int32", -9, 9)
 i64 = _maker("int64", -9, 9)
 u8 = _maker("uint8", 0, 9)
+u16 = _maker("uint16", 0, 9)
 u32 = _maker("uint32", 0, 9)
+u64 = _maker("uint64", 0, 9)
 boolean = _maker("bool", 0, 1)
 
 
@@ -88,7 +91,8 @@ class Case:
 
     @property
     def needs_double_precision(self) -> bool:
-        return any(spec.dtype in ("float64", "int64", "complex128") for spec in self.inputs)
+        wide = ("float64", "int64", "uint64", "complex128")
+        return any(spec.dtype in wide for spec in self.inputs)
 
 
 def case(

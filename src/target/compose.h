@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops in dtypes that no wider one can stand in for, composed of ops that the target has.
+#pragma once
+
+#include <optional>
+
+#include "onnx/builder.h"
+
+namespace jaxport::target {
+
+// The result of `node` by other ops; nullopt when there is no composition. The caller legalises
+// what is built here.
+std::optional<onnx::Value> compose(onnx::Builder& op, const onnx::Node& node);
+
+// Conv in any dtype that MatMul has.
+std::optional<onnx::Value> compose_conv(onnx::Builder& op, const onnx::Node& node);
+
+}  // namespace jaxport::target

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/kernels.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace jaxport::target {
+namespace {
+
+#include "target/kernels.inc"
+
+}  // namespace
+
+std::vector<Kernel> kernels_of(Target target, const onnx::Schema& schema) {
+  if (target == Target::kOnnx) return {{schema.types}};
+  const auto versions = std::ranges::equal_range(kEntries, schema.op, {}, &KernelEntry::op);
+  const auto entry = std::ranges::find(versions, schema.since, &KernelEntry::since);
+  if (entry == versions.end()) return {};
+  return {entry->kernels.begin(), entry->kernels.end()};
+}
+
+bool takes(const Kernel& kernel, std::string_view variable, DType dtype) {
+  const auto found = std::ranges::find(kernel.types, variable, &onnx::TypeConstraint::variable);
+  return found == kernel.types.end() || onnx::allows(*found, dtype);
+}
+
+}  // namespace jaxport::target

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "jaxport/error.h"
+#include "onnx/builder.h"
+#include "onnx/check.h"
+#include "onnx/equal.h"
+#include "onnx/walk.h"
+#include "target/compose.h"
+#include "target/kernels.h"
+#include "target/plan.h"
+
+namespace jaxport::target {
+namespace {
+
+using onnx::Builder;
+using onnx::Graph;
+using onnx::kAbsent;
+using onnx::Model;
+using onnx::Node;
+using onnx::Value;
+using onnx::ValueId;
+
+// Compositions are built of ops that run or can be widened, so the second round is the last but
+// one.
+constexpr int kMostRounds = 4;
+
+bool is_known_op(const Node& node) { return node.domain.empty(); }
+
+bool all_run(const Model& model, Target target) {
+  bool ok = true;
+  onnx::for_each_graph(model.graph, [&](const Graph& graph) {
+    for (const Node& node : graph.nodes) {
+      if (!ok || !is_known_op(node)) continue;
+      const std::optional<Plan> plan = plan_for(model, node, target);
+      ok = plan && plan->empty();
+    }
+  });
+  return ok;
+}
+
+std::int64_t bias() { return std::numeric_limits<std::int64_t>::min(); }
+
+// A small constant in a wide form. Integers keep their low bits.
+Tensor converted(const Tensor& tensor, const WideForm& form) {
+  MutableTensor out = allocate(form.dtype, tensor.shape);
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    if (form.dtype == DType::kF32) {
+      out.as<float>()[i] = static_cast<float>(tensor.at(i));
+    } else if (form.dtype == DType::kF64) {
+      out.as<double>()[i] = tensor.at(i);
+    } else {
+      std::int64_t value = tensor.int_at(i);
+      if (form.code == Code::kBiased) value ^= bias();
+      const auto width = static_cast<std::size_t>(byte_width(form.dtype));
+      std::memcpy(out.bytes + static_cast<std::size_t>(i) * width, &value, width);
+    }
+  }
+  return out.tensor;
+}
+
+class Legaliser {
+ public:
+  Legaliser(Model& model, Target target) : model_(model), target_(target) {}
+
+  void run() {
+    Builder op(model_, static_cast<int>(model_.opset()));
+    rewrite(model_.graph, op, nullptr);
+  }
+
+ private:
+  // A graph that is being rewritten, inside those that enclose it.
+  struct Scope {
+    Graph& graph;
+    Builder& op;
+    Scope* outer;
+    std::vector<bool> defined;  // by value
+    bool has(ValueId id) const { return id < defined.size() && defined[id]; }
+    void define(ValueId id) {
+      if (id == kAbsent) return;
+      if (id >= defined.size()) defined.resize(id + 1);
+      defined[id] = true;
+    }
+  };
+
+  void rewrite(Graph& graph, Builder& op, Scope* outer) {
+    Scope scope{graph, op, outer, {}};
+    for (ValueId id : graph.inputs) scope.define(id);
+    for (const onnx::Initializer& constant : graph.initializers) {
+      scope.define(constant.value);
+      remember(constant);
+    }
+    for (Node& node : std::exchange(graph.nodes, {})) {
+      onnx::for_each_subgraph(node, [&](Graph& inner) {
+        Builder inner_op(op, inner);
+        rewrite(inner, inner_op, &scope);
+      });
+      place(scope, std::move(node));
+    }
+  }
+
+  void remember(const onnx::Initializer& constant) {
+    const DType dtype = constant.view.base.dtype;
+    const bool is_real = is_float(dtype) || is_integer(dtype) || dtype == DType::kBool;
+    if (!is_real || !onnx::is_small(dtype, constant.view.size())) return;
+    Tensor content = materialise(constant.view);
+    content.shape = constant.shape;
+    constants_.emplace(constant.value, std::move(content));
+  }
+
+  void place(Scope& scope, Node node) {
+    const std::optional<Plan> plan =
+        is_known_op(node) ? plan_for(model_, node, target_) : std::optional(Plan{});
+    if (!plan) {
+      scope.op.set_origin(model_.origins[node.origin]);
+      const std::optional<Value> composed = compose(scope.op, node);
+      if (!composed) fail(node);
+      node = identity(composed->id(), node.out.at(0), node.origin);
+    }
+    if (plan && !plan->empty()) return place_widened(scope, std::move(node), *plan);
+    append(scope, std::move(node));
+  }
+
+  void place_widened(Scope& scope, Node node, const Plan& plan) {
+    const onnx::Schema& schema = onnx::require_schema(node.op, scope.op.opset());
+    scope.op.set_origin(model_.origins[node.origin]);
+    for (std::size_t i = 0; i < node.in.size(); ++i) {
+      const Widening* widening = widening_of(plan, schema.inputs, i);
+      if (widening != nullptr && node.in[i] != kAbsent) {
+        node.in[i] = widened(scope, node.in[i], widening->to);
+      }
+    }
+    const std::vector<ValueId> narrow = node.out;
+    for (std::size_t i = 0; i < narrow.size(); ++i) {
+      const Widening* widening = widening_of(plan, schema.outputs, i);
+      if (widening != nullptr && narrow[i] != kAbsent) {
+        node.out[i] = wide_result(narrow[i], *widening);
+      }
+    }
+    const std::vector<ValueId> wide = node.out;
+    const std::uint32_t origin = node.origin;
+    append(scope, std::move(node));
+    for (std::size_t i = 0; i < narrow.size(); ++i) {
+      if (wide[i] == narrow[i]) continue;
+      const bool is_biased = widening_of(plan, schema.outputs, i)->to.code == Code::kBiased;
+      append(scope, cast(is_biased ? shifted(scope, wide[i]) : wide[i], narrow[i], origin));
+    }
+  }
+
+  ValueId wide_result(ValueId narrow, const Widening& widening) {
+    onnx::TensorType type = *model_.values[narrow].type;
+    type.dtype = widening.to.dtype;
+    model_.values.push_back({std::move(type), ""});
+    const auto wide = static_cast<ValueId>(model_.values.size() - 1);
+    if (widening.is_exact) wide_.emplace(std::pair(narrow, widening.to.dtype), wide);
+    return wide;
+  }
+
+  // A value in a wide form, computed once in the graph that owns the value.
+  ValueId widened(Scope& scope, ValueId id, const WideForm& form) {
+    const auto known = wide_.find({id, form.dtype});
+    if (known != wide_.end() && form.code == Code::kCast) return known->second;
+    Scope* owner = &scope;
+    while (owner->outer != nullptr && !owner->has(id)) owner = owner->outer;
+    const auto constant = constants_.find(id);
+    if (constant != constants_.end()) {
+      return owner->op.constant(converted(constant->second, form)).id();
+    }
+    const Value wide = owner->op.Cast(Value(&owner->op, id), onnx::Args{{"to", form.dtype}});
+    owner->define(wide.id());
+    return form.code == Code::kBiased ? shifted(*owner, wide.id()) : wide.id();
+  }
+
+  // Adding 2^63 turns the order of unsigned numbers into that of signed ones, and back.
+  static ValueId shifted(Scope& scope, ValueId id) {
+    const Value result =
+        scope.op.Add(Value(&scope.op, id), scope.op.constant(int_scalar(DType::kI64, bias())));
+    scope.define(result.id());
+    return result.id();
+  }
+
+  Node cast(ValueId from, ValueId to, std::uint32_t origin) const {
+    Node node = identity(from, to, origin);
+    node.op = "Cast";
+    node.attrs = {onnx::Arg("to", model_.values[to].type->dtype).attribute};
+    return node;
+  }
+
+  static Node identity(ValueId from, ValueId to, std::uint32_t origin) {
+    Node node;
+    node.op = "Identity";
+    node.in = {from};
+    node.out = {to};
+    node.origin = origin;
+    return node;
+  }
+
+  static void append(Scope& scope, Node node) {
+    for (ValueId id : node.out) scope.define(id);
+    scope.graph.nodes.push_back(std::move(node));
+  }
+
+  [[noreturn]] void fail(const Node& node) const {
+    std::vector<onnx::InferenceInput> in;
+    for (ValueId id : node.in) {
+      const bool known = id != kAbsent && model_.values[id].type;
+      in.push_back({known ? &*model_.values[id].type : nullptr, nullptr});
+    }
+    throw Error("E013", fmt::format("{} cannot compute {}",
+                                    target_ == Target::kOnnx ? "ONNX" : "ONNX Runtime",
+                                    onnx::describe(node, in)))
+        .at(model_.origins[node.origin].source)
+        .help("convert the operands to another dtype before this operation");
+  }
+
+  Model& model_;
+  Target target_;
+  std::map<ValueId, Tensor> constants_;                // small ones
+  std::map<std::pair<ValueId, DType>, ValueId> wide_;  // exact results in wide dtypes
+};
+
+}  // namespace
+
+Target target_from_name(std::string_view name) {
+  if (name == "onnxruntime") return Target::kOnnxRuntime;
+  if (name == "onnx") return Target::kOnnx;
+  throw Error("E079", fmt::format("target '{}' is unknown", name))
+      .help("use 'onnxruntime', or 'onnx' for a model that only the specification binds");
+}
+
+bool runs(Target target, std::string_view op, int opset, DType dtype) {
+  const onnx::Schema* schema = onnx::find_schema(op, opset);
+  if (schema == nullptr) return false;
+  return std::ranges::any_of(kernels_of(target, *schema), [&](const Kernel& kernel) {
+    return std::ranges::all_of(schema->inputs, [&](const onnx::Formal& formal) {
+      return takes(kernel, formal.type, dtype) && takes({schema->types}, formal.type, dtype);
+    });
+  });
+}
+
+void legalise(Model& model, Target target) {
+  const std::int64_t opset = model.opset();
+  if (opset < onnx::kOldestOpset || opset > onnx::kNewestOpset) return;
+  for (int round = 0; !all_run(model, target); ++round) {
+    if (round == kMostRounds) throw Error("BUG", "the model does not become legal");
+    Legaliser(model, target).run();
+  }
+}
+
+}  // namespace jaxport::target

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// How one node can run on a target: as it is, or with some of its dtypes widened.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "onnx/ir.h"
+#include "onnx/schema.h"
+#include "target/conduct.h"
+#include "target/target.h"
+
+namespace jaxport::target {
+
+// All operands and results of one type variable are computed in another dtype.
+struct Widening {
+  std::string_view variable;
+  DType from;
+  WideForm to;
+  bool is_exact;  // the wide result is the narrow one, only said in another dtype
+};
+using Plan = std::vector<Widening>;  // empty: the node runs as it is
+
+// The cheapest way to run a node of ai.onnx; nullopt when no widening helps.
+std::optional<Plan> plan_for(const onnx::Model& model, const onnx::Node& node, Target target);
+
+// The widening that applies to operand or result `index`; nullptr when it stays.
+const Widening* widening_of(const Plan& plan, std::span<const onnx::Formal> formals,
+                            std::size_t index);
+
+}  // namespace jaxport::target

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/target.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "jaxport/error.h"
+#include "onnx/builder.h"
+#include "onnx/schema.h"
+#include "target/conduct.h"
+
+namespace jaxport::target {
+namespace {
+
+using onnx::Builder;
+using onnx::Graph;
+using onnx::Model;
+using onnx::Node;
+using onnx::TensorType;
+using onnx::Value;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+class TargetTest : public ::testing::Test {
+ protected:
+  Value input(DType dtype, Dims shape = {4}) {
+    return op.input("x" + std::to_string(inputs_++), TensorType{dtype, std::move(shape)});
+  }
+  // The ops after legalising, which must leave a valid model whose outputs keep their dtypes.
+  std::vector<std::string> ops(Target target = Target::kOnnxRuntime) {
+    std::vector<DType> before, after;
+    for (onnx::ValueId id : model.graph.outputs) before.push_back(dtype(id));
+    legalise(model, target);
+    for (onnx::ValueId id : model.graph.outputs) after.push_back(dtype(id));
+    EXPECT_EQ(before, after);
+    onnx::name_values(model);
+    onnx::verify(model, "after legalising");
+    return ops_of(model.graph);
+  }
+  static std::vector<std::string> ops_of(const Graph& graph) {
+    std::vector<std::string> names;
+    for (const Node& node : graph.nodes) names.push_back(node.op);
+    return names;
+  }
+  DType dtype(onnx::ValueId id) const { return model.values[id].type->dtype; }
+  // The dtype in which the first node of this op computes.
+  DType computed_in(std::string_view name) const {
+    for (const Node& node : model.graph.nodes) {
+      if (node.op == name) return dtype(node.in[0]);
+    }
+    ADD_FAILURE() << "no " << name;
+    return DType::kString;
+  }
+
+  Model model;
+  Builder op{model, 23, onnx::DTypeRule::kAny};
+
+ private:
+  int inputs_ = 0;
+};
+
+TEST_F(TargetTest, what_the_runtime_can_do_is_not_touched) {
+  const Value x = input(DType::kF32), n = input(DType::kI64);
+  op.output(op.Add(op.Erf(x), x), "y");
+  op.output(op.Max(n, n), "z");
+  EXPECT_THAT(ops(), ElementsAre("Erf", "Add", "Max"));
+}
+
+TEST_F(TargetTest, bf16_is_computed_in_f32) {
+  const Value x = input(DType::kBF16);
+  op.output(op.Mul(x, x), "y");
+  EXPECT_THAT(ops(), ElementsAre("Cast", "Mul", "Cast"));
+  EXPECT_EQ(computed_in("Mul"), DType::kF32);
+}
+
+TEST_F(TargetTest, the_specification_alone_allows_bf16) {
+  const Value x = input(DType::kBF16);
+  op.output(op.Mul(x, x), "y");
+  EXPECT_THAT(ops(Target::kOnnx), ElementsAre("Mul"));
+}
+
+TEST_F(TargetTest, a_rounded_result_is_widened_from_its_rounded_value) {
+  const Value x = input(DType::kBF16);
+  op.output(op.Mul(op.Exp(x), x), "y");
+  EXPECT_THAT(ops(), ElementsAre("Cast", "Exp", "Cast", "Cast", "Mul", "Cast"));
+}
+
+TEST_F(TargetTest, an_exact_result_stays_wide_for_the_next_op) {
+  const Value x = input(DType::kBF16);
+  op.output(op.Exp(op.Max(op.Neg(x), x)), "y");
+  // The narrow forms of Neg and Max are left for dead code removal.
+  EXPECT_THAT(ops(), ElementsAre("Cast", "Neg", "Cast", "Max", "Cast", "Exp", "Cast"));
+}
+
+TEST_F(TargetTest, small_constants_are_converted) {
+  const Value x = input(DType::kF16);
+  op.output(op.Mul(x, op.scalar(0.5, DType::kF16)), "y");
+  EXPECT_THAT(ops(), ElementsAre("Cast", "Mul", "Cast"));
+  EXPECT_EQ(computed_in("Mul"), DType::kF32);
+}
+
+TEST_F(TargetTest, sums_of_narrow_integers_wrap_in_i32) {
+  op.output(op.ReduceSum(input(DType::kI8)), "y");
+  EXPECT_THAT(ops(), ElementsAre("Cast", "ReduceSum", "Cast"));
+  EXPECT_EQ(computed_in("ReduceSum"), DType::kI32);
+}
+
+TEST_F(TargetTest, sums_of_u64_wrap_in_i64) {
+  op.output(op.ReduceSum(input(DType::kU64)), "y");
+  EXPECT_THAT(ops(), ElementsAre("Cast", "ReduceSum", "Cast"));
+  EXPECT_EQ(computed_in("ReduceSum"), DType::kI64);
+}
+
+TEST_F(TargetTest, the_largest_u32_is_found_in_i64) {
+  op.output(op.ReduceMax(input(DType::kU32)), "y");
+  EXPECT_THAT(ops(), ElementsAre("Cast", "ReduceMax", "Cast"));
+  EXPECT_EQ(computed_in("ReduceMax"), DType::kI64);
+}
+
+TEST_F(TargetTest, the_order_of_u64_is_kept_by_a_bias) {
+  op.output(op.ReduceMax(input(DType::kU64)), "y");
+  EXPECT_THAT(ops(), ElementsAre("Cast", "Add", "ReduceMax", "Add", "Cast"));
+}
+
+TEST_F(TargetTest, truth_values_move_as_bytes) {
+  const Value p = input(DType::kBool), q = input(DType::kBool);
+  op.output(op.Where(p, p, q), "y");
+  EXPECT_THAT(ops(), ElementsAre("Cast", "Cast", "Where", "Cast"));
+  EXPECT_EQ(dtype(model.graph.nodes[2].in[0]), DType::kBool);  // the condition stays
+  EXPECT_EQ(dtype(model.graph.nodes[2].in[1]), DType::kU8);
+}
+
+TEST_F(TargetTest, indices_are_widened_alone) {
+  op.output(op.Gather(input(DType::kF32), input(DType::kU8)), "y");
+  EXPECT_THAT(ops(), ElementsAre("Cast", "Gather"));
+}
+
+TEST_F(TargetTest, variables_of_one_kernel_are_widened_together) {
+  const Value x = input(DType::kBF16, {1, 2, 4, 8});
+  op.output(op.Attention(x, x, x), "y");
+  EXPECT_THAT(ops(), ElementsAre("Cast", "Attention", "Cast"));
+}
+
+TEST_F(TargetTest, a_scatter_that_adds_narrow_floats_is_widened) {
+  const Value x = input(DType::kF16), at = input(DType::kI64);
+  op.output(op.ScatterElements(x, at, x), "y");
+  op.output(op.ScatterElements(x, at, x, onnx::Args{{"reduction", "add"}}), "z");
+  EXPECT_THAT(ops(), ElementsAre("ScatterElements", "Cast", "ScatterElements", "Cast"));
+}
+
+TEST_F(TargetTest, f64_functions_are_composed_of_f64_ops) {
+  op.output(op.Tan(input(DType::kF64)), "y");
+  EXPECT_THAT(ops(), UnorderedElementsAre("Sin", "Cos", "Div", "Identity"));
+}
+
+TEST_F(TargetTest, f64_is_never_narrowed) {
+  const Value x = input(DType::kF64, {1, 1, 4, 4});
+  op.set_origin({"net.py:3 in f", ""});
+  op.output(op.Det(x), "y");
+  try {
+    legalise(model, Target::kOnnxRuntime);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "E013");
+    EXPECT_THAT(error.message(), HasSubstr("ONNX Runtime cannot compute Det(f64[1,1,4,4])"));
+    EXPECT_EQ(error.source(), "net.py:3 in f");
+  }
+}
+
+TEST_F(TargetTest, what_a_subgraph_takes_from_outside_is_widened_outside) {
+  const Value x = input(DType::kBF16);
+  auto taken = std::make_shared<Graph>(), other = std::make_shared<Graph>();
+  for (const auto& graph : {taken, other}) {
+    Builder inner(op, *graph);
+    inner.output(inner.Exp(x), "");
+  }
+  op.output(op.If(input(DType::kBool, {}), {{"then_branch", taken}, {"else_branch", other}}), "y");
+  EXPECT_THAT(ops(), ElementsAre("Cast", "If"));
+  EXPECT_THAT(ops_of(*taken), ElementsAre("Exp", "Cast"));
+}
+
+TEST(Runs, follows_the_registry) {
+  EXPECT_TRUE(runs(Target::kOnnxRuntime, "Softmax", 23, DType::kF64));
+  EXPECT_FALSE(runs(Target::kOnnxRuntime, "Attention", 23, DType::kF64));
+  EXPECT_TRUE(runs(Target::kOnnx, "Attention", 23, DType::kF64));
+  EXPECT_FALSE(runs(Target::kOnnx, "Attention", 22, DType::kF32));
+}
+
+TEST(TargetName, unknown_ones_are_refused) {
+  EXPECT_EQ(target_from_name("onnx"), Target::kOnnx);
+  EXPECT_THROW(target_from_name("webgpu"), Error);
+}
+
+// --- which dtypes may stand in for another
+
+struct FormCase {
+  Conduct conduct;
+  DType from;
+  std::optional<DType> to;
+};
+
+class WideFormTest : public ::testing::TestWithParam<FormCase> {};
+
+TEST_P(WideFormTest, is_the_first_that_is_right) {
+  const auto& [conduct, from, to] = GetParam();
+  const auto form = wide_form(conduct, from, [from = from](DType dtype) { return dtype != from; });
+  EXPECT_EQ(form ? std::optional(form->dtype) : std::nullopt, to);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, WideFormTest,
+                         ::testing::Values(FormCase{Conduct::kCopies, DType::kU16, DType::kI16},
+                                           FormCase{Conduct::kCopies, DType::kBool, DType::kU8},
+                                           FormCase{Conduct::kCopies, DType::kBF16, DType::kF32},
+                                           FormCase{Conduct::kCopies, DType::kF64, std::nullopt},
+                                           FormCase{Conduct::kOrders, DType::kU16, DType::kI32},
+                                           FormCase{Conduct::kOrders, DType::kU32, DType::kI64},
+                                           FormCase{Conduct::kOrders, DType::kU64, DType::kI64},
+                                           FormCase{Conduct::kOrders, DType::kI32, DType::kI64},
+                                           FormCase{Conduct::kWraps, DType::kU32, DType::kI32},
+                                           FormCase{Conduct::kWraps, DType::kI64, DType::kU64},
+                                           FormCase{Conduct::kValues, DType::kI8, DType::kI16},
+                                           FormCase{Conduct::kValues, DType::kU64, std::nullopt},
+                                           FormCase{Conduct::kReal, DType::kI32, std::nullopt},
+                                           FormCase{Conduct::kReal, DType::kF16, DType::kF32}));
+
+}  // namespace
+}  // namespace jaxport::target
