@@ -26,7 +26,7 @@ struct Draft {
   Tensor data = {};
   std::shared_ptr<const PrimInfo> prim = nullptr;
   std::uint32_t result = 0;
-  std::string path = "";
+  std::string path = {};
 };
 
 // Context labels: their sizes, and which of them child() invented.

@@ -114,8 +114,12 @@ def _misfit(declared: Sequence[Any], given: Sequence[Any]) -> str:
         return f"gives {len(given)} results instead of {len(declared)}"
     for want, have in zip(declared, given, strict=True):
         if (want.shape, want.dtype) != (have.shape, have.dtype):
-            return f"gives {have.dtype}{have.shape} instead of {want.dtype}{want.shape}"
+            return f"gives {_text(have)} instead of {_text(want)}"
     return ""
+
+
+def _text(aval: Any) -> str:
+    return f"{aval.dtype}[{','.join(map(str, aval.shape))}]"
 
 
 def _unusable(name: str, why: str, source: str) -> ConversionError:
