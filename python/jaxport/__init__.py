@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .api import to_onnx as to_onnx
     from .compare import allclose as allclose
     from .decompose import register_decomposition as register_decomposition
+    from .lowering import register_lowering as register_lowering
     from .errors import ConversionError as ConversionError
     from .model import Model as Model
 
@@ -23,10 +24,18 @@ _HOMES = {
     "Model": "model",
     "allclose": "compare",
     "register_decomposition": "decompose",
+    "register_lowering": "lowering",
     "to_onnx": "api",
 }
 
-__all__ = ["ConversionError", "Model", "allclose", "register_decomposition", "to_onnx"]
+__all__ = [
+    "ConversionError",
+    "Model",
+    "allclose",
+    "register_decomposition",
+    "register_lowering",
+    "to_onnx",
+]
 
 
 def _load(name: str) -> Any:

@@ -16,6 +16,38 @@ def import_jaxpr(jaxpr: object, reader: object, name: str, input_names: Sequence
     Reads what jax.make_jaxpr returns; constants stay views of JAX's buffers.
     """
 
+class Value:
+    """A value of the model under construction."""
+
+    @property
+    def dtype(self) -> str:
+        """The element type: f32, i64, …"""
+
+    @property
+    def shape(self) -> list:
+        """Sizes: integers, or expressions as text."""
+
+class Lowering:
+    """An equation that a lowering turns into nodes."""
+
+    @property
+    def operands(self) -> list[Value]:
+        """The operands, in order."""
+
+    @property
+    def params(self) -> dict:
+        """The parameters of the equation."""
+
+    @property
+    def opset(self) -> int:
+        """The opset of the model."""
+
+    def call(self, op: str, operands: Sequence[Value | None], attributes: dict, outputs: int) -> list[Value]:
+        """Adds a node; None is an absent operand."""
+
+    def constant(self, array: object) -> Value:
+        """A C-contiguous numpy array as a value."""
+
 class Model:
     """A finished ONNX model."""
 
@@ -39,7 +71,7 @@ class Model:
     def remarks(self) -> list[str]:
         """Why rules that nearly fired did not."""
 
-def compile(module: Module, opset: int, model_name: str, raise_: bool, without_rules: Sequence[str], target: str) -> Model:
+def compile(module: Module, opset: int, model_name: str, raise_: bool, without_rules: Sequence[str], target: str, lowerings: dict) -> Model:
     """Compiles a program to ONNX; other Python threads run meanwhile."""
 
 def render_error(code: str, message: str, source: str, equation: str, notes: Sequence[str], help: str) -> str:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from . import _core
+from . import _core, lowering
 from .errors import ConversionError
 from .model import EXTERNAL_DATA_THRESHOLD, INLINE_LIMIT, Model
 from .trace import Traced, trace
@@ -105,7 +105,9 @@ def _compile(
 ) -> tuple[_core.Model, dict[str, float]]:
     start = time.perf_counter()
     try:
-        compiled = _core.compile(traced.module, opset, model_name, raise_, [], target)
+        compiled = _core.compile(
+            traced.module, opset, model_name, raise_, [], target, lowering.functions()
+        )
     except ConversionError as error:
         raise error.with_source_line(traced.reader.source_line(error.source)) from None
     seconds = traced.import_seconds + time.perf_counter() - start

@@ -11,8 +11,12 @@ namespace {
 
 namespace nb = nanobind;
 
+nb::object conversion_error() {
+  return nb::module_::import_("jaxport.errors").attr("ConversionError");
+}
+
 void raise_conversion_error(const Error& error) {
-  const nb::object type = nb::module_::import_("jaxport.errors").attr("ConversionError");
+  const nb::object type = conversion_error();
   const nb::object raised = type(error.code(), error.message(), nb::arg("source") = error.source(),
                                  nb::arg("equation") = error.equation(),
                                  nb::arg("help") = error.help(), nb::arg("text") = error.what());
@@ -20,6 +24,17 @@ void raise_conversion_error(const Error& error) {
 }
 
 }  // namespace
+
+void rethrow_conversion_error(const nb::python_error& raised) {
+  if (!raised.matches(conversion_error())) return;
+  const auto text = [&](const char* name) {
+    return nb::cast<std::string>(raised.value().attr(name));
+  };
+  throw Error(text("code"), text("message"))
+      .at(text("source"))
+      .equation(text("equation"))
+      .help(text("help"));
+}
 
 void translate_errors() {
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {

@@ -14,6 +14,7 @@
 
 #include "bind/errors.h"
 #include "bind/importer.h"
+#include "bind/lowering.h"
 #include "compile/compile.h"
 #include "front/text.h"
 #include "jaxport/error.h"
@@ -34,14 +35,16 @@ struct CompiledModel {
 
 CompiledModel compile_module(const front::Module& module, int opset, std::string model_name,
                              bool raise, std::vector<std::string> without_rules,
-                             std::string_view target) {
+                             std::string_view target, const nb::dict& lowerings) {
   compile::Options options;
   options.opset = opset;
   options.model_name = std::move(model_name);
   options.raise.enabled = raise;
   options.raise.without = std::move(without_rules);
   options.target = target::target_from_name(target);
+  options.lowerings = user_lowerings(lowerings);
   CompiledModel result;
+  nb::gil_scoped_release release;
   result.model = compile::compile(module, options, &result.report);
   return result;
 }
@@ -134,7 +137,7 @@ void define_model(nb::module_& m) {
           "remarks", [](const CompiledModel& compiled) { return compiled.report.remark_lines; },
           "Why rules that nearly fired did not.");
   m.def("compile", &compile_module, nb::arg("module"), nb::arg("opset"), nb::arg("model_name"),
-        nb::arg("raise_"), nb::arg("without_rules"), nb::arg("target"), ReleaseLock(),
+        nb::arg("raise_"), nb::arg("without_rules"), nb::arg("target"), nb::arg("lowerings"),
         "Compiles a program to ONNX; other Python threads run meanwhile.");
 }
 
@@ -145,6 +148,7 @@ NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);  // a model in a global variable lives until the process ends
   translate_errors();
   define_module(m);
+  define_lowering(m);
   define_model(m);
   m.def("render_error", &render_error, nb::arg("code"), nb::arg("message"), nb::arg("source"),
         nb::arg("equation"), nb::arg("notes"), nb::arg("help"), "The text of an error.");

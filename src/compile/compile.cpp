@@ -54,7 +54,8 @@ onnx::Model compile(const front::Module& module, const Options& options, Report*
     report->remarks = std::move(remarks);
   }
   clock.lap("raise");
-  onnx::Model model = lower::lower(program, {options.opset, options.model_name, options.target});
+  onnx::Model model =
+      lower::lower(program, {options.opset, options.model_name, options.target, options.lowerings});
   model.producer_version = kVersion;
   clock.lap("lower");
   target::legalise(model, options.target);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "front/ir.h"
+#include "lower/user.h"
 #include "onnx/ir.h"
 #include "raise/raise.h"
 #include "target/target.h"
@@ -18,6 +19,7 @@ struct Options {
   std::string model_name = "jax_model";
   raise::Options raise;
   target::Target target = target::Target::kOnnxRuntime;
+  lower::UserLowerings lowerings;
 };
 
 struct StageTime {

@@ -62,7 +62,9 @@ void collect_missing(const Plan& plan, int opset, std::vector<const axis::Node*>
   for (const axis::Node* node : plan.facts.order()) {
     const bool needs_row = node->kind == Kind::kPrim || node->kind == Kind::kPointwise;
     if (!needs_row || plan.facts.is_constant(node)) continue;
-    if (!find_row(primitive_of(*node), opset)) missing.push_back(node);
+    const bool is_known = plan.lowerings.contains(primitive_of(*node)) ||
+                          find_row(primitive_of(*node), opset) != nullptr;
+    if (!is_known) missing.push_back(node);
   }
   for (const axis::Program* region : axis::regions(plan.facts.program)) {
     collect_missing(*plan.regions.at(region), opset, missing);
@@ -78,6 +80,8 @@ Arrangement prim_operand(const axis::Node& node, std::size_t i, int opset) {
 }
 
 const Row* Emitter::row_for(const Node& node) const {
+  static constexpr Row kUser{};  // its lowering is the plan's
+  if (node.kind == Kind::kPrim && plan_.lowerings.contains(primitive_of(node))) return &kUser;
   return find_row(primitive_of(node), op_.opset());
 }
 
@@ -99,8 +103,10 @@ void Emitter::report_missing() const {
   }
   if (!others.empty())
     error.note(fmt::format("also missing in this model: {}", fmt::join(others, ", ")));
-  error.help(fmt::format("rewrite this part with other operations, or ask for '{}' to be supported",
-                         name));
+  error.help(
+      fmt::format("rewrite this part with other operations, or say how to compute '{}': "
+                  "jaxport.register_decomposition, jaxport.register_lowering",
+                  name));
   throw Error(std::move(error));
 }
 
@@ -117,7 +123,9 @@ Values Emitter::lower_prim(const Node& node, const Row& row, const Order& order)
                      return emit_region(node, region, builder, arguments);
                    });
   try {
-    return row.lower(ctx).values;
+    const auto user = plan_.lowerings.find(node.prim->eqn.primitive);
+    return user != plan_.lowerings.end() ? run_user_lowering(user->second, ctx)
+                                         : row.lower(ctx).values;
   } catch (Error& error) {
     if (error.source().empty()) error.at(front::to_string(facts_.program.location(node.location)));
     if (error.equation().empty()) error.equation(equation_text(node));

@@ -36,7 +36,7 @@ double price_of(const onnx::Graph& graph) {
 
 onnx::Model lower(axis::Program& program, const Options& options) {
   prepare(program, options.opset, options.target);
-  const Plan plan(program, options.opset);
+  const Plan plan(program, options.opset, options.lowerings);
   onnx::Model wished = emitted(plan, plan.wishes, options);
   const double price = price_of(wished.graph);
   // Nothing moves: no assignment can be cheaper.

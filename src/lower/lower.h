@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "axis/graph.h"
+#include "lower/user.h"
 #include "onnx/ir.h"
 #include "target/target.h"
 
@@ -15,6 +16,7 @@ struct Options {
   int opset = 23;
   std::string model_name = "jax_model";
   target::Target target = target::Target::kOnnxRuntime;
+  UserLowerings lowerings = {};  // go before the tables
 };
 
 // Axis graph -> ONNX: assigns layouts, then emits nodes. Throws one Error (E012) that lists every

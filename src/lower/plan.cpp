@@ -3,10 +3,10 @@
 
 namespace jaxport::lower {
 
-Plan::Plan(const axis::Program& program, int opset)
-    : facts(program), wishes(collect_wishes(facts, opset)) {
+Plan::Plan(const axis::Program& program, int opset, const UserLowerings& user)
+    : facts(program), wishes(collect_wishes(facts, opset)), lowerings(user) {
   for (const axis::Program* region : axis::regions(program)) {
-    regions.emplace(region, std::make_unique<Plan>(*region, opset));
+    regions.emplace(region, std::make_unique<Plan>(*region, opset, user));
   }
 }
 

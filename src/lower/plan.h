@@ -8,14 +8,16 @@
 #include "axis/graph.h"
 #include "lower/facts.h"
 #include "lower/hints.h"
+#include "lower/user.h"
 
 namespace jaxport::lower {
 
 struct Plan {
-  Plan(const axis::Program& program, int opset);
+  Plan(const axis::Program& program, int opset, const UserLowerings& user);
 
   Facts facts;
   Hints wishes;
+  const UserLowerings& lowerings;
   std::map<const axis::Program*, std::unique_ptr<Plan>> regions;  // looked up, never walked
 };
 
