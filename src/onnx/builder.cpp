@@ -17,6 +17,18 @@ namespace {
 
 Dims to_dims(const jaxport::Shape& shape) { return {shape.begin(), shape.end()}; }
 
+std::uint64_t hash_view(const StridedView& view) {
+  const auto address = reinterpret_cast<std::uintptr_t>(view.base.data.get());
+  std::uint64_t hash = mix(address, static_cast<std::uint64_t>(view.offset));
+  for (std::int64_t stride : view.strides) hash = mix(hash, static_cast<std::uint64_t>(stride));
+  return hash;
+}
+
+bool same_view(const StridedView& a, const StridedView& b) {
+  return a.base.data == b.base.data && a.base.dtype == b.base.dtype && a.offset == b.offset &&
+         a.sizes == b.sizes && a.strides == b.strides;
+}
+
 }  // namespace
 
 DType Value::dtype() const {
@@ -50,6 +62,7 @@ struct Builder::Impl {
   Graph* graph = nullptr;
   std::uint32_t origin = 0;
   HashIndex<std::size_t> nodes;      // indices into graph->nodes
+  HashIndex<std::size_t> weights;    // indices into graph->initializers
   HashIndex<ValueId> constants;      // small ones; all of them are in `known`
   HashIndex<std::uint32_t> origins;  // indices into model.origins
   std::unordered_map<ValueId, Tensor> known;
@@ -109,7 +122,20 @@ Value Builder::add_initializer(StridedView view, jaxport::Shape shape, std::stri
 }
 
 Value Builder::weight(StridedView view, jaxport::Shape shape, std::string name) {
+  // Weights live in the main graph, each once: a body that wants the same bytes captures them.
   if (impl_->outer) return impl_->outer->weight(std::move(view), std::move(shape), std::move(name));
+  const std::uint64_t hash = hash_view(view);
+  const std::vector<Initializer>& all = impl_->graph->initializers;
+  const std::size_t* same = impl_->weights.find(hash, [&](std::size_t earlier) {
+    return same_view(all[earlier].view, view) && all[earlier].shape == shape &&
+           names_agree(model_.values[all[earlier].value].name, name);
+  });
+  if (same != nullptr) {
+    std::string& given = model_.values[all[*same].value].name;
+    if (given.empty()) given = std::move(name);
+    return wrap(all[*same].value);
+  }
+  impl_->weights.add(hash, all.size());
   return add_initializer(std::move(view), std::move(shape), std::move(name));
 }
 

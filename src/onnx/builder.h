@@ -80,8 +80,8 @@ class Builder {
   Value input(std::string name, TensorType type);
   Value constant(Tensor tensor,
                  std::string name = "");  // equal bytes share one initializer when small
-  Value weight(StridedView view, jaxport::Shape shape,
-               std::string name);                // a view that is streamed at the end
+  // A view that is streamed at the end. It belongs to the main graph; the same view is one weight.
+  Value weight(StridedView view, jaxport::Shape shape, std::string name);
   Value ints(std::vector<std::int64_t> values);  // i64[n]
   Value scalar(double value, DType dtype);       // rank 0
   Value scalar_like(const Value& like, double value) { return scalar(value, like.dtype()); }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "onnx/walk.h"
+#include "pass/dead_results.h"
 #include "pass/pass.h"
 #include "pass/rewriter.h"
 
@@ -35,10 +36,11 @@ class DeadCode {
   }
 
  private:
-  bool keep(const Node& node, std::size_t& removed) {
+  bool keep(Node& node, std::size_t& removed) {
     const bool is_needed = std::ranges::any_of(
         node.out, [this](ValueId id) { return id != kAbsent && is_needed_[id]; });
     if (!is_needed) return false;
+    removed += drop_dead_results(node, is_needed_);
     for (ValueId id : node.in) {
       if (id != kAbsent) is_needed_[id] = true;
     }

@@ -10,8 +10,10 @@
 
 namespace jaxport::pass {
 
-// Each returns how many nodes or initializers it removed.
-std::size_t remove_dead_code(onnx::Model& model);   // nodes and initializers nobody needs
+// Each returns how many nodes, results or initializers it removed or moved.
+std::size_t remove_dead_code(onnx::Model& model);   // nodes, results, carries and initializers
+                                                    // that nobody needs
+std::size_t hoist_invariants(onnx::Model& model);   // out of loops: what every step computes alike
 std::size_t merge_equal_nodes(onnx::Model& model);  // CSE
 std::size_t remove_noops(
     onnx::Model& model);  // Cast to the same type, Reshape to the same shape,

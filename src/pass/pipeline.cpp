@@ -4,11 +4,14 @@
 namespace jaxport::pass {
 namespace {
 
-// Merged views leave no-ops behind, shared constants make more nodes equal, and all of them leave
-// dead code.
+// Merged views leave no-ops behind, shared constants and hoisted nodes make more nodes equal, and
+// all of them leave dead code.
 constexpr Pass kPipeline[] = {
-    {"merge_views", merge_views},           {"remove_noops", remove_noops},
-    {"share_constants", share_constants},   {"merge_equal_nodes", merge_equal_nodes},
+    {"merge_views", merge_views},
+    {"remove_noops", remove_noops},
+    {"hoist_invariants", hoist_invariants},
+    {"share_constants", share_constants},
+    {"merge_equal_nodes", merge_equal_nodes},
     {"remove_dead_code", remove_dead_code},
 };
 constexpr int kMostRounds = 4;

@@ -321,7 +321,19 @@ TEST_F(OnnxTest, small_constants_are_shared_by_content) {
   EXPECT_NE(op.ints({1, 2}).id(), op.ints({2, 1}).id());
   EXPECT_NE(op.scalar(1, DType::kF32).id(), op.scalar(1, DType::kF16).id());
   const Tensor large = allocate(DType::kF32, {300}).tensor;
-  EXPECT_NE(op.constant(large).id(), op.constant(large).id());
+  const Tensor also_large = allocate(DType::kF32, {300}).tensor;
+  EXPECT_NE(op.constant(large).id(), op.constant(also_large).id());
+}
+
+TEST_F(OnnxTest, a_subgraph_captures_the_weight_of_the_main_graph) {
+  const StridedView weight{materialise({scalar(DType::kF32, 2), 0, {500}, {0}}), 0, {500}, {1}};
+  Graph body;
+  Builder inner(op, body);
+  const Value outer = op.weight(weight, {500}, "w");
+  EXPECT_EQ(inner.weight(weight, {500}, "w"), outer);
+  EXPECT_NE(inner.weight(weight, {10, 50}, "w"), outer);
+  EXPECT_EQ(model.graph.initializers.size(), 2u);
+  EXPECT_TRUE(body.initializers.empty());
 }
 
 TEST_F(OnnxTest, constants_of_different_names_stay_apart) {

@@ -9,6 +9,7 @@
 namespace jaxport::pass {
 namespace {
 
+using Ints = std::vector<std::int64_t>;
 using onnx::Builder;
 using onnx::Graph;
 using onnx::Model;
@@ -46,6 +47,31 @@ class PassTest : public ::testing::Test {
       inner.output(branch(inner), "");
     }
     return op.If(x({}, DType::kBool), {{"then_branch", taken}, {"else_branch", other}});
+  }
+  // A Scan over `xs`; `step` gets the states and then the slices and returns new states and slices.
+  template <class Step>
+  onnx::Values scan(const onnx::Values& states, const onnx::Values& xs, Step step) {
+    auto body = std::make_shared<Graph>();
+    Builder inner(op, *body);
+    onnx::Values arguments, in = states;
+    for (const Value& state : states) {
+      arguments.push_back(inner.input("", {state.dtype(), state.shape()}));
+    }
+    for (const Value& each : xs) {
+      arguments.push_back(
+          inner.input("", {each.dtype(), Dims(each.shape().begin() + 1, each.shape().end())}));
+    }
+    const onnx::Values results = step(inner, arguments);
+    for (const Value& result : results) inner.output(result, "");
+    in.insert(in.end(), xs.begin(), xs.end());
+    const Ints backwards(results.size() - states.size(), 1);
+    return op.call_n("Scan", in, results.size(),
+                     {{"body", body},
+                      {"num_scan_inputs", std::ssize(xs)},
+                      {"scan_output_directions", backwards}});
+  }
+  const Graph& body_of(const Node& node) const {
+    return *std::get<std::shared_ptr<Graph>>(node.attr("body")->value);
   }
   // The ops that are left, after the model was found to be valid.
   std::vector<std::string> ops() {
@@ -266,9 +292,79 @@ TEST_F(PassTest, casts_that_lose_something_stay) {
 
 // --- share_constants
 
+TEST_F(PassTest, a_carry_that_leads_nowhere_goes_with_its_result) {
+  const Value xs = x({5, 2});
+  // The counter counts itself; the second result collects it.
+  const onnx::Values results =
+      scan({op.constant(scalar(DType::kI32, 0)), x({2})}, {xs}, [](Builder& b, const auto& in) {
+        return onnx::Values{b.Add(in[0], b.scalar(1, DType::kI32)), b.Add(in[1], in[2]), in[0],
+                            b.Neg(in[2])};
+      });
+  make_output(results[1], "sum");
+  make_output(results[3], "negative");
+  EXPECT_EQ(remove_dead_code(model), 6u);  // two results, two nodes, two constants
+  EXPECT_THAT(ops(), ElementsAre("Scan"));
+  const Node& node = model.graph.nodes[0];
+  EXPECT_EQ(node.in.size(), 2u);
+  EXPECT_EQ(node.out.size(), 2u);
+  EXPECT_THAT(ops_of(body_of(node)), ElementsAre("Add", "Neg"));
+  EXPECT_EQ(std::get<Ints>(node.attr("scan_output_directions")->value), Ints({1}));
+}
+
+TEST_F(PassTest, a_carry_that_a_needed_one_reads_stays) {
+  const onnx::Values results = scan({x({2}), x({2})}, {x({5, 2})}, [](Builder& b, const auto& in) {
+    return onnx::Values{b.Add(in[0], in[2]), b.Add(in[1], in[0])};
+  });
+  make_output(results[1], "sum");
+  EXPECT_EQ(remove_dead_code(model), 0u);
+  EXPECT_THAT(ops(), ElementsAre("Scan"));
+}
+
+TEST_F(PassTest, a_result_of_if_that_nobody_needs_goes) {
+  const Value in = x({2});
+  auto taken = std::make_shared<Graph>(), other = std::make_shared<Graph>();
+  for (const auto& graph : {taken, other}) {
+    Builder inner(op, *graph);
+    inner.output(inner.Neg(in), "");
+    inner.output(inner.Exp(in), "");
+  }
+  const onnx::Values results =
+      op.call_n("If", {x({}, DType::kBool)}, 2, {{"then_branch", taken}, {"else_branch", other}});
+  make_output(results[1], "y");
+  remove_dead_code(model);
+  EXPECT_THAT(ops(), ElementsAre("If"));
+  EXPECT_THAT(ops_of(*taken), ElementsAre("Exp"));
+  EXPECT_THAT(ops_of(*other), ElementsAre("Exp"));
+}
+
+TEST_F(PassTest, what_every_step_computes_alike_leaves_the_loop) {
+  const Value outer = x({2}), xs = x({5, 2});
+  const onnx::Values results = scan({x({2})}, {xs}, [&](Builder& b, const auto& in) {
+    const Value scaled = b.Mul(b.Exp(outer), b.scalar(2, DType::kF32));
+    return onnx::Values{b.Add(in[0], scaled), b.Mul(in[1], scaled)};
+  });
+  op.output(results[0], "y");
+  op.output(results[1], "ys");
+  EXPECT_EQ(hoist_invariants(model), 2u);
+  EXPECT_THAT(ops(), ElementsAre("Exp", "Mul", "Scan"));
+  EXPECT_THAT(ops_of(body_of(model.graph.nodes[2])), ElementsAre("Add", "Mul"));
+}
+
+TEST_F(PassTest, outputs_of_a_body_and_branches_stay_where_they_are) {
+  const Value outer = x({2});
+  const onnx::Values results = scan({x({2})}, {x({5, 2})}, [&](Builder& b, const auto& in) {
+    return onnx::Values{b.Add(in[0], in[1]), b.Exp(outer)};
+  });
+  op.output(results[0], "y");
+  op.output(results[1], "ys");
+  op.output(conditional([&](Builder& b) { return b.Neg(b.Sin(outer)); }), "z");
+  EXPECT_EQ(hoist_invariants(model), 0u);
+  EXPECT_THAT(ops(), ElementsAre("Scan", "If"));
+}
+
 TEST_F(PassTest, equal_small_constants_become_one) {
-  const Tensor two = scalar(DType::kF32, 2);
-  const Value a = op.weight(whole(two), {}, ""), b = op.weight(whole(two), {}, "w");
+  const Tensor two = scalar(DType::kF32, 2), also_two = scalar(DType::kF32, 2);
+  const Value a = op.weight(whole(two), {}, ""), b = op.weight(whole(also_two), {}, "w");
   op.output(op.Mul(op.Mul(x({2}), a), b), "y");
   EXPECT_EQ(share_constants(model), 1u);
   ops();
