@@ -11,6 +11,7 @@ import jax.extend.core
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 import jaxport
 from jaxport import _jax_private, decompose, runtime
@@ -77,6 +78,13 @@ def test_nodes_have_the_line_of_the_equation(primitive):
     text = trace(lambda x: primitive.bind(x, scale=3.0), [(4,)]).module.text()
     assert text.count("loc(") == 1
     assert f'loc("test_decompose.py":{line} ' in text
+
+
+def test_the_platform_is_a_cpu():
+    def fn(x):
+        return lax.platform_dependent(x, cpu=lambda x: x + 1, default=lambda x: x - 1)
+
+    assert jaxport.to_onnx(fn, [(3,)], return_mode="ir").stats()["ops"] == {"Add": 1}
 
 
 def test_nothing_is_loaded_before_it_is_needed():

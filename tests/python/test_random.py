@@ -27,6 +27,25 @@ def row(name, fn, *inputs, tolerance="exact"):
     return case(name, with_raw_key, [RAW, *inputs], tolerance=tolerance, opsets=OPSETS)
 
 
+def truncated(key, shape):
+    return random.truncated_normal(key, -1.0, 2.0, shape)
+
+
+def multivariate(key, a):
+    return random.multivariate_normal(key, jnp.zeros(3), a @ a.T + jnp.eye(3), (4,))
+
+
+def looped(key):
+    """The state of most training loops: a key that is split again and again."""
+
+    def step(key, _):
+        key, here = random.split(key)
+        return key, random.bits(here, (2,))
+
+    key, bits = lax.scan(step, key, None, 3)
+    return random.key_data(lax.fori_loop(0, 3, lambda i, k: random.fold_in(k, i), key)), bits
+
+
 BITS = [
     *(row(f"bits u{n}", lambda k, n=n: random.bits(k, (5,), f"uint{n}")) for n in (8, 16, 32)),
     row("bits of no shape", lambda k: random.bits(k)),
@@ -60,6 +79,15 @@ NUMBERS = [
     row("randint", lambda k: random.randint(k, (5, 2), -3, 17)),
     row("bernoulli", lambda k: random.bernoulli(k, 0.3, (20,))),
     row("categorical", lambda k, x: random.categorical(k, x), f32(4, 7)),
+    row("rademacher", lambda k: random.rademacher(k, (9,))),
+    row("normal", lambda k: random.normal(k, (5, 3)), tolerance="function"),
+    row("truncated normal", lambda k: truncated(k, (9,)), tolerance="network"),
+    row("gamma", lambda k: random.gamma(k, 2.5, (4,)), tolerance="function"),
+    row("beta", lambda k: random.beta(k, 2.0, 0.5, (4,)), tolerance="network"),
+    row("dirichlet", lambda k: random.dirichlet(k, jnp.ones(3), (2,)), tolerance="network"),
+    row("poisson", lambda k: random.poisson(k, 3.0, (6,))),
+    row("multivariate normal", multivariate, f32(3, 3), tolerance="network"),
+    row("keys in a loop", looped),
     row("gumbel", lambda k: random.gumbel(k, (9,)), tolerance="function"),
     row("exponential", lambda k: random.exponential(k, (9,)), tolerance="function"),
 ]

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linear algebra by decomposition: LAPACK's numbers and signs, over any batch."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg as sl
+from jax.lax import linalg as ll
+
+from support.cases import case, check, f32, f64, parity
+
+
+def row(name, fn, *shapes, also=(), tolerance="network"):
+    """fn of matrices with these shapes in f32, in f64, and at other shapes."""
+    return case(
+        name,
+        fn,
+        [f32(*shape) for shape in shapes],
+        [[f64(*shape) for shape in shapes], *([f32(*s) for s in other] for other in also)],
+        tolerance=tolerance,
+    )
+
+
+def transposed(a):
+    return jnp.swapaxes(a, -1, -2)
+
+
+def positive(a):
+    """A well-conditioned positive definite matrix."""
+    return a @ transposed(a) + 4 * jnp.eye(a.shape[-1], dtype=a.dtype)
+
+
+def symmetric(a):
+    return a + transposed(a)
+
+
+def regular(a):
+    return a + 6 * jnp.eye(a.shape[-1], dtype=a.dtype)
+
+
+def solved(**options):
+    return lambda a, b: ll.triangular_solve(regular(a), b, **options)
+
+
+SQUARE = [[("B", 3, 3)], [(2, 1, 4, 4)], [(1, 1)]]
+TALL_AND_WIDE = [[(2, 6, 3)], [(3, 6)], [("B", 3, 2)]]
+
+SYSTEMS = [
+    row("cholesky", lambda a: jnp.linalg.cholesky(positive(a)), (5, 5), also=SQUARE),
+    row("cholesky of any size", lambda a: jnp.linalg.cholesky(positive(a)), ("N", "N")),
+    row("cholesky, upper", lambda a: jnp.linalg.cholesky(positive(a), upper=True), (4, 4)),
+    row("cholesky of an indefinite matrix", lambda a: jnp.linalg.cholesky(symmetric(a)), (4, 4)),
+    row("cho_solve", lambda a, b: sl.cho_solve(sl.cho_factor(positive(a)), b), (4, 4), (4, 2)),
+    row("lower", solved(left_side=True, lower=True), (4, 4), (4, 2)),
+    row("upper", solved(left_side=True, lower=False), (2, 4, 4), (2, 4, 3)),
+    row("right", solved(left_side=False, lower=True), (4, 4), (2, 4)),
+    row("transposed", solved(left_side=True, lower=True, transpose_a=True), (4, 4), (4, 2)),
+    row(
+        "right, transposed, unit diagonal",
+        solved(left_side=False, lower=False, transpose_a=True, unit_diagonal=True),
+        ("B", 4, 4),
+        ("B", 2, 4),
+    ),
+    row("lu", ll.lu, (5, 5), also=[*TALL_AND_WIDE, *SQUARE]),
+    row("lu of a singular matrix", lambda a: ll.lu(a * jnp.arange(4)), (4, 4)),
+    row("lu_solve", lambda a, b: sl.lu_solve(sl.lu_factor(regular(a)), b), (4, 4), (4, 2)),
+    row("solve", lambda a, b: jnp.linalg.solve(regular(a), b), ("B", 4, 4), ("B", 4, 2)),
+    row("inverse", lambda a: jnp.linalg.inv(regular(a)), (4, 4), also=SQUARE),
+    row("det", jnp.linalg.det, (4, 4), also=SQUARE),
+    row("slogdet", jnp.linalg.slogdet, (4, 4), also=SQUARE),
+    row(
+        "gradient of logdet",
+        jax.grad(lambda a: jnp.linalg.slogdet(regular(a))[1].sum()),
+        (4, 4),
+    ),
+    row("tridiagonal_solve", ll.tridiagonal_solve, (5,), (5,), (5,), (5, 2)),
+    row("tridiagonal_solve of many", ll.tridiagonal_solve, (3, 5), (3, 5), (3, 5), (3, 5, 2)),
+    row("cholesky_update", lambda a, x: ll.cholesky_update(positive(a), x), (4, 4), (4,)),
+    row(
+        "symmetric_product",
+        lambda a, c: ll.symmetric_product(a, c, alpha=2.0, beta=0.5),
+        (4, 3),
+        (4, 4),
+    ),
+]
+
+REFLECTIONS = [
+    row("qr", jnp.linalg.qr, (4, 4), also=TALL_AND_WIDE),
+    row("complete qr", lambda a: jnp.linalg.qr(a, mode="complete"), (5, 3), also=[[(3, 5)]]),
+    row("r alone", lambda a: jnp.linalg.qr(a, mode="r"), (5, 3)),
+    row("qr with pivots", lambda a: sl.qr(a, pivoting=True), (4, 3), also=[[(3, 4)], [(2, 3, 3)]]),
+    row("qr of a zero column", lambda a: jnp.linalg.qr(a * jnp.arange(3)), (4, 3)),
+    row("qr of large numbers", lambda a: jnp.linalg.qr(a * 1e25), (4, 3)),
+    row("lstsq", lambda a, b: jnp.linalg.lstsq(a, b)[0], (5, 3), (5, 2)),
+    row("hessenberg", ll.hessenberg, (5, 5), also=[[(2, 4, 4)]]),
+    row("tridiagonal", lambda a: ll.tridiagonal(symmetric(a), lower=True), (5, 5)),
+    row("tridiagonal, upper", lambda a: ll.tridiagonal(symmetric(a), lower=False), (5, 5)),
+    row("householder_product", lambda a, t: ll.householder_product(a, t / 9), (5, 3), (2,)),
+]
+
+
+def spectrum(a):
+    """What of an eigendecomposition does not depend on the signs of the vectors."""
+    vectors, values = ll.eigh(symmetric(a))
+    return values, (vectors * values[..., None, :]) @ transposed(vectors)
+
+
+def singular(full_matrices):
+    def fn(a):
+        u, s, vh = jnp.linalg.svd(a, full_matrices=full_matrices)
+        count = s.shape[-1]
+        gram = transposed(u) @ u, vh @ transposed(vh)
+        return s, (u[..., :count] * s[..., None, :]) @ vh[..., :count, :], *gram
+
+    return fn
+
+
+ROTATIONS = [
+    row("eigh", spectrum, (5, 5), also=SQUARE),
+    row("eigh of a diagonal", lambda a: spectrum(jnp.diag(a)), (5,)),
+    row("eigvalsh", lambda a: jnp.linalg.eigvalsh(a, UPLO="U"), (6, 6)),
+    row("svd", singular(False), (4, 4), also=TALL_AND_WIDE),
+    row("full svd", singular(True), (5, 3), also=[[(3, 5)], [(2, 2, 4)]]),
+    row("svd of rank one", singular(True), (4, 1), also=[[(1, 4)]]),
+    row("svd of a singular matrix", lambda a: singular(True)(a * jnp.arange(3)), (4, 3)),
+    row("singular values", lambda a: jnp.linalg.svd(a, compute_uv=False), (4, 3)),
+    row("pinv", jnp.linalg.pinv, (5, 3)),
+    row("norm 2", lambda a: jnp.linalg.norm(a, 2), (4, 3)),
+    row("rank", jnp.linalg.matrix_rank, (4, 3)),
+    row("condition", lambda a: jnp.linalg.cond(regular(a)), (4, 4)),
+    row("matrix_power", lambda a: jnp.linalg.matrix_power(regular(a) / 8, -2), (3, 3)),
+]
+
+
+@parity(SYSTEMS + REFLECTIONS + ROTATIONS)
+def test_linalg(case, capfd):
+    check(case, capfd)
