@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from .api import to_onnx as to_onnx
     from .compare import allclose as allclose
     from .decompose import register_decomposition as register_decomposition
-    from .lowering import register_lowering as register_lowering
     from .errors import ConversionError as ConversionError
+    from .lowering import register_lowering as register_lowering
     from .model import Model as Model
 
     __version__: str

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import ml_dtypes
 import numpy as np
 
 from . import _core
@@ -79,11 +80,9 @@ class _Ops:
 
 def _numpy_dtype(name: str) -> np.dtype[Any]:
     """The numpy dtype for a name such as f32, i64, bool, bf16."""
-    import jax.numpy as jnp
-
     kinds = {"f": "float", "i": "int", "u": "uint"}
     if name == "bf16":
-        return np.dtype(jnp.bfloat16)
+        return np.dtype(ml_dtypes.bfloat16)
     return np.dtype(name if name == "bool" else f"{kinds[name[0]]}{name[1:]}")
 
 

@@ -113,8 +113,7 @@ class Evaluator {
       throw Error("E040", fmt::format("the evaluator does not know '{}'", node.name));
     }
     compute(body.node);
-    const Tensor value = read_context(body, self.flat());
-    return value;
+    return read_context(body, self.flat());
   }
 
   Graph& graph_;
