@@ -81,9 +81,9 @@ class _Ops:
 def _numpy_dtype(name: str) -> np.dtype[Any]:
     """The numpy dtype for a name such as f32, i64, bool, bf16."""
     kinds = {"f": "float", "i": "int", "u": "uint"}
-    if name == "bf16":
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(name if name == "bool" else f"{kinds[name[0]]}{name[1:]}")
+    plain = name if name in ("bool", "bf16") else f"{kinds[name[0]]}{name[1:]}"
+    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16 if name == "bf16" else plain)
+    return dtype
 
 
 def functions() -> dict[str, Callable[[_core.Lowering], list[_core.Value]]]:

@@ -42,7 +42,8 @@ Use Graph::relayout(Use operand, const Pattern& axes) {
   return {use.node, std::move(fresh)};
 }
 
-std::vector<Use> Graph::prim(std::shared_ptr<const PrimInfo> info, std::vector<Use> operands) {
+std::vector<Use> Graph::prim(const std::shared_ptr<const PrimInfo>& info,
+                             std::vector<Use> operands) {
   for (Use& use : operands) use.labels = fresh_axes(*this, use.labels);
   std::vector<Use> results;
   for (std::size_t i = 0; i < info->out.size(); ++i) {

@@ -164,7 +164,7 @@ class Graph {
   Use relayout(Use operand, const Pattern& axes);
   // Operands have one axis for each non-unit dim of info->in, in order; so have the results, with
   // fresh labels.
-  std::vector<Use> prim(std::shared_ptr<const PrimInfo> info, std::vector<Use> operands);
+  std::vector<Use> prim(const std::shared_ptr<const PrimInfo>& info, std::vector<Use> operands);
   Use macro(std::string_view name, std::vector<Use> operands, const Labels& out, DType dtype,
             Roles roles, front::Attrs attrs = {});
 
