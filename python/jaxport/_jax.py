@@ -57,7 +57,7 @@ TAKES_PACKED = frozenset(
     {
         "fft",
         *("checkpoint", "cond", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
-        *("jit", "remat", "remat2", "scan", "while"),
+        *("jit", "remat", "remat2", "scan", "shard_map", "while"),
     }
 )
 
@@ -88,9 +88,14 @@ def _jit_params(eqn: Any) -> dict[str, Any]:
     return params
 
 
+def _shard_map_params(eqn: Any) -> dict[str, Any]:
+    return {"jaxpr": eqn.params["jaxpr"], "mesh_size": eqn.params["mesh"].size}
+
+
 REWRITES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "jit": _jit_params,
     "scan": _scan_params,
+    "shard_map": _shard_map_params,
     "top_k": _top_k_params,
 }
 

@@ -49,11 +49,12 @@ struct TranslationRow {
 };
 
 // The families, each sorted by primitive.
-std::span<const TranslationRow> shape_translations();    // translate_shape.cpp
-std::span<const TranslationRow> index_translations();    // translate_index.cpp
-std::span<const TranslationRow> math_translations();     // translate_math.cpp
-std::span<const TranslationRow> control_translations();  // translate_control.cpp
-Views translate_pointwise(Translation& t);               // for all rows of pointwise.h
+std::span<const TranslationRow> shape_translations();       // translate_shape.cpp
+std::span<const TranslationRow> index_translations();       // translate_index.cpp
+std::span<const TranslationRow> math_translations();        // translate_math.cpp
+std::span<const TranslationRow> control_translations();     // translate_control.cpp
+std::span<const TranslationRow> collective_translations();  // translate_collective.cpp
+Views translate_pointwise(Translation& t);                  // for all rows of pointwise.h
 // A node with positional borders, for everything else.
 Views translate_prim(Translation& t, std::vector<std::shared_ptr<Program>> regions = {});
 

@@ -154,7 +154,7 @@ std::vector<View> one_step(Translation& t, const ScanParts& scan) {
   }
   std::vector<View> results = t.inliner.run(scan.body, std::move(arguments));
   for (std::size_t i = scan.carries; i < results.size(); ++i) {
-    results[i].dims.insert(results[i].dims.begin(), Labels{});
+    results[i].dims.emplace(results[i].dims.begin());
   }
   return results;
 }

@@ -162,12 +162,31 @@ Results scan(const Call& c) {
   return results;
 }
 
+// The solution is what the user's solver gives. Operands: constants of each function, then the
+// right-hand sides.
+Results custom_linear_solve(const Call& c) {
+  const auto* lengths = c.attr("const_lengths").get_if<front::Record>();
+  c.require(lengths != nullptr, "'const_lengths' is malformed");
+  std::size_t first = 0, count = 0, all = 0;
+  for (const auto& [name, length] : lengths->fields) {
+    const std::int64_t size = c.integer(length);
+    c.require(size >= 0 && static_cast<std::size_t>(size) <= c.in.size() - all,
+              "a count of operands is out of range");
+    if (name == "solve") first = all, count = static_cast<std::size_t>(size);
+    all += static_cast<std::size_t>(size);
+  }
+  const auto* solve = c.field("jaxprs", "solve").get_if<front::Region>();
+  c.require(solve != nullptr && *solve != nullptr, "there is no 'solve'");
+  return run_region(c, **solve, joined(c.in.subspan(first, count), c.in.subspan(all)));
+}
+
 constexpr Row kRows[] = {
     {"checkpoint", call},
     {"closed_call", call},
     {"cond", cond},
     {"core_call", call},
     {"custom_jvp_call", call},
+    {"custom_linear_solve", custom_linear_solve},
     {"custom_vjp_call", call},
     {"custom_vjp_call_jaxpr", call},
     {"jit", call},

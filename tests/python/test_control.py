@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import PartitionSpec
 
 from support.cases import boolean, case, check, f32, f64, i32, i64, parity
 
@@ -262,6 +263,43 @@ def clip_gradient(x):
 clip_gradient.defvjp(lambda x: (x * 2, None), lambda _, g: (jnp.clip(g, -0.5, 0.5),))
 
 
+MESH = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("i",))
+
+
+def one_device(fn):
+    parts = PartitionSpec("i")
+    return jax.shard_map(fn, mesh=MESH, in_specs=parts, out_specs=parts, check_vma=False)
+
+
+COLLECTIVES = [
+    case(
+        "shard_map over one device",
+        one_device(lambda x: x * lax.psum(x, "i") + lax.axis_index("i")),
+        [f32(4, 3)],
+    ),
+    case("all_gather", one_device(lambda x: lax.all_gather(x, "i")), [f32(4, 3)]),
+    case("all_gather tiled", one_device(lambda x: lax.all_gather(x, "i", tiled=True)), [f32(4)]),
+    case("all_to_all", one_device(lambda x: lax.all_to_all(x, "i", 1, 0, tiled=True)), [f32(4, 3)]),
+    case("psum_scatter", one_device(lambda x: lax.psum_scatter(x, "i", tiled=True)), [f32(4)]),
+    case(
+        "psum over a vmapped axis",
+        jax.vmap(lambda x: x - lax.psum(x, "batch"), axis_name="batch"),
+        [f32("B", 3)],
+        tolerance="sum",
+    ),
+    case(
+        "pmean over a vmapped axis",
+        jax.vmap(lambda x: x - lax.pmean(x, "batch"), axis_name="batch"),
+        [f32(4, 3)],
+        tolerance="sum",
+    ),
+    case(
+        "pmax and pmin over a vmapped axis",
+        jax.vmap(lambda x: lax.pmax(x, "b") - lax.pmin(x, "b"), axis_name="b"),
+        [f32(4, 3)],
+    ),
+]
+
 CALLS = [
     case("custom_jvp", log1pexp, [f32(3)]),
     case("gradient of custom_jvp", jax.grad(lambda x: log1pexp(x).sum()), [f32(3)]),
@@ -290,6 +328,6 @@ CALLS = [
 ]
 
 
-@parity(CONDITIONS + LOOPS + SCANS + CALLS)
+@parity(CONDITIONS + LOOPS + SCANS + COLLECTIVES + CALLS)
 def test_control(case, capfd):
     check(case, capfd)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -56,6 +57,39 @@ def test_what_cannot_be_converted_is_named(word):
     assert error.code in ("E012", "E013")
     assert word in str(error)
     assert error.help
+
+
+def test_what_is_missing_inside_a_loop_names_its_line():
+    def body(carry, x):
+        values, _ = lax.approx_max_k(x, 2)
+        return carry + values, values
+
+    error = error_of(lambda xs: lax.scan(body, jnp.zeros(2), xs), [("T", 8)])
+    assert error.code == "E012"
+    assert f"test_errors.py:{body.__code__.co_firstlineno + 1} in " in error.source
+    assert "approx_top_k" in error.equation
+
+
+def test_a_shard_map_over_several_devices():
+    script = """
+import jax, jaxport, numpy as np
+from jax.sharding import Mesh, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()), ("i",))
+fn = jax.shard_map(lambda x: x * 2, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+try:
+    jaxport.to_onnx(fn, [(4,)])
+except jaxport.ConversionError as error:
+    print(error.code, error.message)
+"""
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, **flags},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "E013 shard_map over 2 devices" in result.stdout
 
 
 def test_a_function_that_does_not_trace():

@@ -23,6 +23,38 @@ def attention_with_mask(q, k, v, mask):
     return jax.nn.dot_product_attention(q, k, v, mask=mask > 0)
 
 
+def nnx_rnn(cell, **options):
+    return models.pure(nnx.RNN(cell(4, 8, rngs=nnx.Rngs(0)), **options))
+
+
+LSTM, GRU = eqx.nn.LSTMCell(4, 8, key=KEY), eqx.nn.GRUCell(4, 8, key=KEY)
+BOTH_WAYS = nnx.Bidirectional(
+    nnx.RNN(nnx.LSTMCell(4, 8, rngs=nnx.Rngs(0))), nnx.RNN(nnx.GRUCell(4, 8, rngs=nnx.Rngs(1)))
+)
+
+RECURRENT = [
+    network("nnx lstm", nnx_rnn(nnx.LSTMCell), [f32(2, 5, 4)], also=[[f32("B", "T", 4)]]),
+    network("nnx fused lstm", nnx_rnn(nnx.OptimizedLSTMCell), [f32("B", 5, 4)]),
+    network("nnx gru", nnx_rnn(nnx.GRUCell), [f32("B", "T", 4)]),
+    network("nnx simple cell", nnx_rnn(nnx.SimpleCell), [f32("B", "T", 4)]),
+    network(
+        "nnx lstm reversed",
+        nnx_rnn(nnx.LSTMCell, reverse=True, keep_order=True),
+        [f32(2, 5, 4)],
+        also=[[f32("B", "T", 4)]],
+    ),
+    network("nnx both ways", models.pure(BOTH_WAYS), [f32(2, 5, 4)]),
+    network("equinox lstm", models.EquinoxRnn(LSTM), [f32(5, 4)], also=[[f32("T", 4)]]),
+    network("equinox lstm reversed", models.EquinoxRnn(LSTM, reverse=True), [f32("T", 4)]),
+    network("equinox gru", models.EquinoxRnn(GRU), [f32("T", 4)]),
+    network("equinox gru under vmap", jax.vmap(models.EquinoxRnn(GRU)), [f32("B", "T", 4)]),
+    network(
+        "gradient of equinox lstm",
+        jax.grad(lambda xs: models.EquinoxRnn(LSTM)(xs)[1].sum()),
+        [f32("T", 4)],
+    ),
+]
+
 CASES = [
     network("nnx mlp", MLP, [f32(2, 4)], also=[[f32("B", 4)], [f32("B", "T", 4)]]),
     network(
@@ -77,6 +109,6 @@ CASES = [
 ]
 
 
-@parity(CASES)
+@parity(CASES + RECURRENT)
 def test_models(case, capfd):
     check(case, capfd)

@@ -129,18 +129,28 @@ TEST(EvalControl, WhileRunsUntilItsConditionFails) {
   expect_values(run_text(kWhile, {limit, two, f32({}, {500})})[0], {0});
 }
 
-// The regions of a vmapped while; verify() is left out because the condition is not one bool.
 TEST(EvalControl, WhileWithABatchOfConditionsFreezesWhatIsDone) {
-  const front::Module module = front::parse(R"(
+  const std::string_view text = R"(
 func @f(%x: f32[3]) {
   %y: f32[3] = while %x {cond_nconsts = 0, body_nconsts = 0,
     cond_jaxpr = {(%v: f32[3]) %l: f32[] = constant 5.0 %b: bool[3] = lt %v %l {} return %b},
     body_jaxpr = {(%v: f32[3]) %w: f32[3] = add %v %v {} return %w}}
   return %y
-})",
-                                            "test.jir");
-  const Tensor x = f32s({1, 9, 3});
-  expect_values(run(module.functions[0], {{x}})[0], {8, 9, 6});
+})";
+  expect_values(run_text(text, {f32s({1, 9, 3})})[0], {8, 9, 6});
+}
+
+TEST(EvalControl, CustomLinearSolveIsItsSolver) {
+  const std::string_view text = R"(
+func @f(%m: f32[], %s: f32[], %b: f32[]) {
+  %x: f32[] = custom_linear_solve %m %s %b {
+    const_lengths = LinearSolveTuple {matvec = 1, solve = 1},
+    jaxprs = LinearSolveTuple {
+      matvec = {(%c: f32[], %v: f32[]) %r: f32[] = mul %c %v {} return %r},
+      solve = {(%c: f32[], %v: f32[]) %r: f32[] = div %v %c {} return %r}}}
+  return %x
+})";
+  expect_values(run_text(text, {f32({}, {9}), f32({}, {2}), f32({}, {6})})[0], {3});
 }
 
 std::string scan(std::string_view reverse) {

@@ -100,6 +100,30 @@ class EquinoxBlock(eqx.Module):
         return x + jax.vmap(self.mlp)(x)
 
 
+class EquinoxRnn(eqx.Module):
+    """A cell of Equinox over a sequence, as its documentation writes it."""
+
+    cell: eqx.nn.GRUCell | eqx.nn.LSTMCell
+    reverse: bool = False
+
+    def __call__(self, xs: Any) -> Any:
+        zero = jnp.zeros(self.cell.hidden_size)
+        is_lstm = isinstance(self.cell, eqx.nn.LSTMCell)
+
+        def step(state: Any, x: Any) -> tuple[Any, Any]:
+            state = self.cell(x, state)
+            return state, state[0] if is_lstm else state
+
+        init = (zero, zero) if is_lstm else zero
+        return jax.lax.scan(step, init, xs, reverse=self.reverse)
+
+
+def pure(module: nnx.Module) -> Any:
+    """An nnx module whose call changes its state, such as an RNN, as a function without state."""
+    graph, state = nnx.split(module)
+    return lambda *xs: nnx.merge(graph, jax.tree.map(lambda leaf: leaf, state))(*xs)
+
+
 def linen(module: nn.Module, example: Any) -> Any:
     """A linen module as a function of its input, its parameters being constants."""
     variables = module.init(jax.random.key(0), example)
