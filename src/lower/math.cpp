@@ -48,7 +48,9 @@ constexpr double kErfcFar[] = {-1.047766399936249e1,  1.297719955372516e1, -7.49
                                -2.820767439740514e-1, 5.641895067754075e-1};
 
 Results erfc(Ctx& c) {
-  auto [x] = c.in<1>();
+  auto [narrow] = c.in<1>();
+  const DType dtype = narrow.dtype();  // 16-bit floats are rounded once
+  const Value x = byte_width(dtype) < 4 ? c.cast(narrow, DType::kF32) : narrow;
   const Value one = c.op.scalar_like(x, 1), two = c.op.scalar_like(x, 2);
   const Value size = c.op.Abs(x), far = c.op.Max(size, one), square = c.op.Mul(far, far);
   const Value y = c.op.Reciprocal(square);
@@ -57,7 +59,8 @@ Results erfc(Ctx& c) {
   const Value tail = c.op.Mul(c.op.Div(c.op.Exp(c.op.Neg(square)), far), shape);
   const Value is_left = c.op.Less(x, c.op.scalar_like(x, 0));
   const Value outside = c.op.Where(is_left, c.op.Sub(two, tail), tail);
-  return c.op.Where(c.op.Less(size, one), c.op.Sub(one, c.op.Erf(x)), outside);
+  const Value inside = c.op.Sub(one, c.op.Erf(x));
+  return c.cast(c.op.Where(c.op.Less(size, one), inside, outside), dtype);
 }
 
 Results exp2(Ctx& c) {

@@ -43,12 +43,18 @@ def solved(**options):
     return lambda a, b: ll.triangular_solve(regular(a), b, **options)
 
 
+def cholesky_alone(a):
+    return ll.cholesky_p.bind(a + jnp.triu(a, 1))
+
+
 SQUARE = [[("B", 3, 3)], [(2, 1, 4, 4)], [(1, 1)]]
 TALL_AND_WIDE = [[(2, 6, 3)], [(3, 6)], [("B", 3, 2)]]
 
 SYSTEMS = [
     row("cholesky", lambda a: jnp.linalg.cholesky(positive(a)), (5, 5), also=SQUARE),
     row("cholesky of any size", lambda a: jnp.linalg.cholesky(positive(a)), ("N", "N")),
+    row("cholesky, upper triangle as it is", lambda a: cholesky_alone(positive(a)), (4, 4)),
+    row("cholesky of nothing", lambda a: jnp.linalg.cholesky(a), (3, 0, 0)),
     row("cholesky, upper", lambda a: jnp.linalg.cholesky(positive(a), upper=True), (4, 4)),
     row("cholesky of an indefinite matrix", lambda a: jnp.linalg.cholesky(symmetric(a)), (4, 4)),
     row("cho_solve", lambda a, b: sl.cho_solve(sl.cho_factor(positive(a)), b), (4, 4), (4, 2)),

@@ -63,6 +63,12 @@ TWO_ARGUMENTS = [
     pair("igamma_grad_a", lax.igamma_grad_a, (0.1, 9), (0.1, 12), "network"),
     pair("betainc", lambda a, x: lax.betainc(a, 1 + a, x), (0.1, 9), (0.01, 0.99), "network"),
     pair("betaln", special.betaln, (0.1, 5), (0.1, 5), "network"),
+    case(
+        "igamma of a row",
+        lax.igamma_p.bind,
+        [f32(1, 5, lo=0.1), f32(4, 5, lo=0.1)],
+        tolerance="network",
+    ),
     case("polygamma of no order", lax.polygamma, [f32(3, lo=0.1, hi=0.9), f32(3, lo=1)]),
     case("bfloat16", lambda x: lax.erf_inv(x.astype(jnp.bfloat16)).astype(jnp.float32), [f32(9)]),
 ]

@@ -44,6 +44,11 @@ def diagonal(a: jax.Array) -> jax.Array:
     return jnp.sum(jnp.where(_is_diagonal(a), a, 0), axis=-1, dtype=a.dtype)
 
 
+def is_lower(a: jax.Array) -> jax.Array:
+    """Where the lower triangle is, the diagonal included."""
+    return positions(a.shape[-2])[:, None] >= positions(a.shape[-1])
+
+
 def with_unit_diagonal(a: jax.Array) -> jax.Array:
     return jnp.where(_is_diagonal(a), jnp.ones((), a.dtype), a)
 

@@ -18,6 +18,7 @@ from .matrix import (
     diagonal,
     element,
     identity_like,
+    is_lower,
     outer,
     positions,
     times_vector,
@@ -173,7 +174,7 @@ def tridiagonal(a: jax.Array, *, lower: bool) -> tuple[jax.Array, ...]:
     below = jnp.tril(a, -1)
     form, taus = hessenberg(jnp.tril(a) + jnp.conj(jnp.swapaxes(below, -1, -2)))
     off = jnp.real(diagonal(form[..., 1:, :-1]))
-    return jnp.where(jnp.tri(a.shape[-1], dtype=bool), form, a), jnp.real(diagonal(form)), off, taus
+    return jnp.where(is_lower(a), form, a), jnp.real(diagonal(form)), off, taus
 
 
 def tridiagonal_solve(

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -23,29 +22,16 @@ from .coefficients import (
     ERFC_64_MEDIUM,
     LANCZOS,
 )
-
-Function = Callable[..., jax.Array]
-
-
-def _in_float32(fn: Function) -> Function:
-    """16-bit floats are computed in 32 bits, as XLA does."""
-
-    @functools.wraps(fn)
-    def computed(*operands: jax.Array) -> jax.Array:
-        dtype = operands[0].dtype
-        if dtype.itemsize > 2:
-            return fn(*operands)
-        return fn(*(x.astype(jnp.float32) for x in operands)).astype(dtype)
-
-    return computed
+from .widen import Function, in_float32
 
 
 def _as_jax(primitive: str) -> Function:
     """JAX's own function, which is told the dtype to compute in."""
 
-    @_in_float32
+    @in_float32
     def computed(*operands: jax.Array) -> jax.Array:
-        return _jax.private(primitive)(*operands, dtype=operands[0].dtype)
+        full = jnp.broadcast_arrays(*operands)
+        return _jax.private(primitive)(*full, dtype=full[0].dtype)
 
     return computed
 
@@ -77,7 +63,7 @@ def _chebyshev(x: jax.Array, coefficients: Sequence[float]) -> jax.Array:
     return 0.5 * (x * value + coefficients[0]) - after
 
 
-@_in_float32
+@in_float32
 def bessel_i1e(x: jax.Array) -> jax.Array:
     few = x.dtype == jnp.float32  # terms below the precision are left out
     size = jnp.abs(x)
@@ -87,7 +73,7 @@ def bessel_i1e(x: jax.Array) -> jax.Array:
     return jnp.sign(x) * jnp.where(size <= 8, small, large)
 
 
-@_in_float32
+@in_float32
 def erf_inv(x: jax.Array) -> jax.Array:
     """A polynomial in w = -log(1 - x^2), and in sqrt(w) beyond a limit."""
     ranges = ERF_INV_32 if x.dtype == jnp.float32 else ERF_INV_64
@@ -129,7 +115,7 @@ def _lanczos(z: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     return total, slope, math.log(7.5) + jnp.log1p(z / 7.5)
 
 
-@_in_float32
+@in_float32
 def lgamma(x: jax.Array) -> jax.Array:
     is_reflected = x < 0.5  # Gamma(x) Gamma(1 - x) = pi / sin(pi x)
     z = jnp.where(is_reflected, -x, x - 1)
@@ -142,7 +128,7 @@ def lgamma(x: jax.Array) -> jax.Array:
     return jnp.where(jnp.isinf(x), jnp.inf, jnp.where(is_reflected, reflected, value))
 
 
-@_in_float32
+@in_float32
 def digamma(x: jax.Array) -> jax.Array:
     is_reflected = x < 0.5  # psi(1 - x) - psi(x) = pi cot(pi x)
     z = jnp.where(is_reflected, -x, x - 1)
@@ -154,7 +140,7 @@ def digamma(x: jax.Array) -> jax.Array:
     return jnp.where(is_pole, jnp.nan, jnp.where(is_reflected, reflected, value))
 
 
-@_in_float32
+@in_float32
 def zeta(x: jax.Array, q: jax.Array) -> jax.Array:
     """Ten terms of the sum over (q + k)^-x, then its integral with Euler's corrections."""
     total = power = q**-x
@@ -180,7 +166,7 @@ def _zeta_at_edges(x: jax.Array, q: jax.Array, value: jax.Array) -> jax.Array:
     return jnp.where(x < 1, jnp.nan, jnp.where(x == 1, jnp.inf, value))
 
 
-@_in_float32
+@in_float32
 def polygamma(m: jax.Array, x: jax.Array) -> jax.Array:
     """(-1)^(m + 1) m! zeta(m + 1, x)"""
     sign = jnp.where(jnp.mod(m, 2) == 0, -1, 1).astype(x.dtype)

@@ -11,6 +11,7 @@ from .matrix import (
     column,
     diagonal,
     element,
+    is_lower,
     outer,
     positions,
     row,
@@ -20,10 +21,14 @@ from .matrix import (
     with_column,
     with_row,
 )
+from .widen import in_float32
 
 
 def cholesky(a: jax.Array) -> jax.Array:
-    """Column by column; all NaN when a matrix is not positive definite, as LAPACK in JAX."""
+    """Column by column; all NaN when a matrix is not positive definite.
+
+    As LAPACK does, it reads the lower triangle only, and the upper one stays as it is.
+    """
     size = a.shape[-1]
 
     def step(j: jax.Array, factor: jax.Array) -> jax.Array:
@@ -34,7 +39,7 @@ def cholesky(a: jax.Array) -> jax.Array:
 
     factor = lax.fori_loop(0, size, step, jnp.zeros_like(a))
     is_factor = jnp.all(jnp.real(diagonal(factor)) > 0, axis=-1)[..., None, None]
-    return jnp.where(is_factor, factor, jnp.nan)
+    return jnp.where(is_factor, jnp.where(is_lower(a), factor, a), jnp.nan)
 
 
 def cholesky_update(r: jax.Array, w: jax.Array) -> jax.Array:
@@ -58,6 +63,7 @@ def symmetric_product(a: jax.Array, c: jax.Array, *, alpha: float, beta: float) 
     return alpha * jnp.matmul(a, transposed(a)) + beta * c
 
 
+@in_float32
 def triangular_solve(
     a: jax.Array,
     b: jax.Array,
