@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from . import _core
+from .registry import register
 
-_Fn = TypeVar("_Fn", bound=Callable[..., Any])
 _registered: dict[str, Callable[..., Any]] = {}
 
 
-def register_lowering(primitive: Any, fn: _Fn | None = None) -> Any:
+def register_lowering(primitive: Any, fn: Callable[..., Any] | None = None) -> Any:
     """Says which ONNX nodes a primitive becomes, for conversions from now on.
 
     Args:
@@ -29,13 +29,7 @@ def register_lowering(primitive: Any, fn: _Fn | None = None) -> Any:
 
     A lowering goes before what jaxport does with the primitive by itself.
     """
-    name = str(getattr(primitive, "name", primitive))
-
-    def register(function: _Fn) -> _Fn:
-        _registered[name] = function
-        return function
-
-    return register if fn is None else register(fn)
+    return register(_registered, primitive, fn)
 
 
 class Context:

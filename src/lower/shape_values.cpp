@@ -78,7 +78,7 @@ Value ShapeValues::symbol(const std::string& name) {
   for (const Source& source : sources_) {
     if (Value value = solve(name, source)) return value;
   }
-  throw Error("E022", fmt::format("the size '{}' cannot be computed from the inputs' shapes", name))
+  throw Error("E021", fmt::format("the size '{}' cannot be computed from the inputs' shapes", name))
       .help("give one input a dimension that is just this name");
 }
 

@@ -203,9 +203,9 @@ TEST_F(ShapeValuesTest, a_symbol_that_no_input_has_is_an_error) {
   add_input({batch_, 4});
   try {
     shapes_.dim(time_);
-    FAIL() << "expected E022";
+    FAIL() << "expected E021";
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), "E022");
+    EXPECT_EQ(error.code(), "E021");
   }
 }
 

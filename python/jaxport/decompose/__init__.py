@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
+
+from ..registry import register
 
 Decomposition = Callable[..., Any]
-_Fn = TypeVar("_Fn", bound=Decomposition)
 
 # The module of each primitive; the function there has the primitive's name.
 _HOMES = {
@@ -59,7 +60,7 @@ _HOMES = {
 _registered: dict[str, Decomposition] = {}
 
 
-def register_decomposition(primitive: Any, fn: _Fn | None = None) -> Any:
+def register_decomposition(primitive: Any, fn: Decomposition | None = None) -> Any:
     """Says how a primitive is computed in JAX, for conversions from now on.
 
     Args:
@@ -73,13 +74,7 @@ def register_decomposition(primitive: Any, fn: _Fn | None = None) -> Any:
 
     A decomposition goes before what jaxport does with the primitive by itself.
     """
-    name = str(getattr(primitive, "name", primitive))
-
-    def register(function: _Fn) -> _Fn:
-        _registered[name] = function
-        return function
-
-    return register if fn is None else register(fn)
+    return register(_registered, primitive, fn)
 
 
 class Names:
