@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bind/importer.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <map>
 #include <memory>
@@ -13,6 +15,7 @@
 #include "bind/objects.h"
 #include "bind/params.h"
 #include "bind/types.h"
+#include "jaxport/error.h"
 
 namespace jaxport::bind {
 namespace {
@@ -84,7 +87,7 @@ class Importer {
              dtype_attr_ = interned("dtype");
   // Inside a decomposition no equation has a place of its own: it keeps that of the equation it
   // stands for. JAX shares jaxprs of its own functions, so the two sides have regions of their own.
-  bool in_decomposition_ = false;
+  int decomposition_depth_ = 0;
   ByIdentity<front::Region> regions_, decomposed_regions_;
   ByIdentity<Primitive> primitives_;
 };
@@ -113,7 +116,7 @@ front::Function Importer::function(nb::handle jaxpr, Signature signature) {
 }
 
 front::Region Importer::region(nb::handle jaxpr) {
-  ByIdentity<front::Region>& known = in_decomposition_ ? decomposed_regions_ : regions_;
+  ByIdentity<front::Region>& known = decomposition_depth_ > 0 ? decomposed_regions_ : regions_;
   if (const front::Region* found = known.find(jaxpr)) return *found;
   return known.add(jaxpr, std::make_shared<const front::Function>(function(jaxpr, {})));
 }
@@ -129,7 +132,7 @@ void Importer::add_equation(Scope& scope, nb::handle eqn) {
   const nb::object body = needs_decomposition(of, eqn) ? decomposition_(eqn) : nb::none();
   result.primitive = body.is_none() ? of.name : "jit";
   result.attrs = body.is_none() ? attrs_of(of, eqn) : decomposed(of, body);
-  if (!in_decomposition_) result.location = locations_.of(attribute(eqn, source_info_attr_));
+  if (decomposition_depth_ == 0) result.location = locations_.of(attribute(eqn, source_info_attr_));
   scope.function.eqns.push_back(std::move(result));
 }
 
@@ -152,9 +155,14 @@ bool Importer::needs_decomposition(const Primitive& of, nb::handle eqn) {
 }
 
 front::Attrs Importer::decomposed(const Primitive& of, nb::handle jaxpr) {
-  const bool outer = std::exchange(in_decomposition_, true);
+  constexpr int kDeepest = 50;
+  if (decomposition_depth_ == kDeepest) {
+    throw Error("E077", fmt::format("the decomposition of primitive '{}' uses itself", of.name))
+        .help("see jaxport.register_decomposition");
+  }
+  ++decomposition_depth_;
   front::Region body = region(jaxpr);
-  in_decomposition_ = outer;
+  --decomposition_depth_;
   return {{"jaxpr", front::Attr{std::move(body)}}, {"name", front::Attr{of.name}}};
 }
 

@@ -26,6 +26,7 @@ Results fft(Ctx& c) {
   const Dims& out = c.out_type().shape;
   const std::size_t axis = out.size() - 2;
   if (front::get_dims(c.eqn(), "fft_lengths").size() != 1) c.unsupported("it has several axes");
+  if (product(out).is_zero()) return c.expand(c.scalar(0, c.out_type().dtype), out);
   const Dim batch = product(Dims(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(axis)));
   const Value x = c.reshape(c.in(0), {batch, in[axis], transform.is_real ? 1 : 2});
   onnx::Args args{{"inverse", transform.is_inverse ? 1 : 0},

@@ -18,7 +18,7 @@ import jaxport
 from conformance.harness import Case
 from conformance.outcome import Outcome
 from conformance.tolerances import difference
-from jaxport import runtime
+from jaxport import _jax, runtime
 
 
 def check(
@@ -95,7 +95,7 @@ def _outputs(model: onnx.ModelProto, inputs: list[Any]) -> list[np.ndarray]:
     except Exception as error:
         raise _CaseError("not loadable", str(error)) from None
     try:
-        return list(runtime.run(session, [np.asarray(value) for value in inputs]).values())
+        return list(runtime.run(session, [_jax.host_array(value) for value in inputs]).values())
     except Exception as error:
         raise _CaseError("crash", f"ONNX Runtime: {error}") from None
 
@@ -104,7 +104,7 @@ def _compare(case: Case, expected: list[Any], outputs: list[np.ndarray]) -> None
     if len(expected) != len(outputs):
         raise _CaseError("wrong value", f"{len(outputs)} outputs, JAX has {len(expected)}")
     for i, (want, have) in enumerate(zip(expected, outputs, strict=True)):
-        found = difference(np.asarray(want), have, case.group)
+        found = difference(_jax.host_array(want), have, case.group)
         if found:
             raise _CaseError("wrong value", f"output {i} {found}")
 

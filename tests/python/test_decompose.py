@@ -65,6 +65,13 @@ def test_a_decomposition_that_does_not_fit(primitive, fn, why):
     assert "test_decompose.py" in caught.value.source
 
 
+def test_a_decomposition_that_uses_itself(primitive):
+    jaxport.register_decomposition(primitive, primitive.bind)
+    with pytest.raises(jaxport.ConversionError, match="'scaled_sum' uses itself") as caught:
+        jaxport.to_onnx(lambda x: primitive.bind(x, scale=3.0), [(4,)])
+    assert caught.value.code == "E077"
+
+
 def test_a_name_that_jax_lacks(monkeypatch):
     monkeypatch.setitem(_jax_private._NAMES, "threefry2x32", (("jax", "jax.gone"), "_gone"))
     with pytest.raises(jaxport.ConversionError, match=r"'threefry2x32'.*_gone") as caught:

@@ -9,6 +9,8 @@ zero drops out.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -88,7 +90,7 @@ def _minus(x: Array, y: Array) -> Array:
 _MOVES = frozenset(
     {
         *("add", "add_any", "sub", "neg", "reduce_sum", "cumsum", "reduce_window_sum"),
-        *("broadcast_in_dim", "concatenate", "copy", "copy_p", "dynamic_slice"),
+        *("broadcast_in_dim", "concatenate", "copy", "copy_p", "device_put", "dynamic_slice"),
         *("dynamic_update_slice", "expand_dims", "gather", "optimization_barrier", "pad"),
         *("reshape", "rev", "scatter", "scatter-add", "scatter-sub", "select_n", "slice"),
         *("split", "squeeze", "stop_gradient", "tile", "transpose"),
@@ -172,28 +174,14 @@ def _widened(x: Array, dtype: Any) -> jax.Array:
 
 
 def _halving(z: Array, axis: int, function: Callable[[Array, Array], Array]) -> Array:
-    """Combines the elements along an axis, neighbours first."""
+    """Combines the elements along an axis that is not empty, neighbours first."""
     while z.shape[axis] > 1:
         count = z.shape[axis]
         even = lax.slice_in_dim(z, 0, count - count % 2, 2, axis)
         odd = lax.slice_in_dim(z, 1, count, 2, axis)
         rest = lax.slice_in_dim(z, count - count % 2, count, 1, axis)
         z = lax.concatenate([function(even, odd), rest], axis)
-    return lax.squeeze(z, [axis]) if z.shape[axis] else None
-
-
-def _reduce_prod(z: Array, *, axes: tuple[int, ...], **_: Any) -> jax.Array:
-    shape = tuple(size for axis, size in enumerate(z.shape) if axis not in axes)
-    for axis in sorted(axes, reverse=True):
-        product = _halving(z, axis, lax.mul)
-        if product is None:
-            return jnp.ones(shape, z.dtype)
-        z = product
-    return z
-
-
-def _cumprod(z: Array, *, axis: int, reverse: bool) -> jax.Array:
-    return lax.associative_scan(lax.mul, z, reverse=reverse, axis=axis)
+    return lax.squeeze(z, [axis])
 
 
 # --- functions
@@ -317,12 +305,50 @@ def _convert(z: Array, *, new_dtype: Any, **_: Any) -> jax.Array:
     return _join(_widened(x, part), _widened(y, part))
 
 
+def _iota(*_: Any, dtype: Any, shape: tuple[Any, ...], dimension: int, **__: Any) -> jax.Array:
+    count = lax.broadcasted_iota(np.zeros((), dtype).real.dtype, shape, dimension)
+    return _join(count, jnp.zeros_like(count))
+
+
 def _compare(both: Callable[..., jax.Array], one: Callable[..., jax.Array]) -> Callable[..., Any]:
     def compared(z: Array, w: Array) -> jax.Array:
         (a, b), (c, d) = _parts(z), _parts(w)
         return both(one(a, c), one(b, d))
 
     return compared
+
+
+def _is_less(z: Array, w: Array) -> jax.Array:
+    """By real part, then by imaginary part, as XLA orders complex numbers."""
+    (a, b), (c, d) = _parts(z), _parts(w)
+    return (a < c) | ((a == c) & (b < d))
+
+
+def _extreme(z: Array, w: Array, *, largest: bool) -> jax.Array:
+    first, second = (w, z) if largest else (z, w)
+    is_nan = jnp.isnan(lax.real(z)) | jnp.isnan(lax.imag(z))
+    return jnp.where(_is_less(first, second) | is_nan, z, w)
+
+
+def _over(function: Callable[[Array, Array], Array], empty: complex) -> Callable[..., Any]:
+    """A reduction by a function of two numbers."""
+
+    def reduced(z: Array, *, axes: tuple[int, ...], **_: Any) -> jax.Array:
+        shape = tuple(size for axis, size in enumerate(z.shape) if axis not in axes)
+        for axis in sorted(axes, reverse=True):
+            if z.shape[axis] == 0:
+                return jnp.full(shape, empty, z.dtype)
+            z = _halving(z, axis, function)
+        return z
+
+    return reduced
+
+
+def _running(function: Callable[[Array, Array], Array]) -> Callable[..., Any]:
+    def scanned(z: Array, *, axis: int, reverse: bool) -> jax.Array:
+        return lax.associative_scan(function, z, reverse=reverse, axis=axis)
+
+    return scanned
 
 
 def _sort(*operands: Array, dimension: int, is_stable: bool, num_keys: int) -> list[jax.Array]:
@@ -336,6 +362,9 @@ def _sort(*operands: Array, dimension: int, is_stable: bool, num_keys: int) -> l
     ]
 
 
+_larger = functools.partial(_extreme, largest=True)
+_smaller = functools.partial(_extreme, largest=False)
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": _length,
     "acos": _acos,
@@ -348,20 +377,27 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "convert_element_type": _convert,
     "cos": _cos,
     "cosh": _cosh,
-    "cumprod": _cumprod,
+    "cummax": _running(_larger),
+    "cummin": _running(_smaller),
+    "cumprod": _running(lax.mul),
     "div": _div,
     "eq": _compare(jnp.logical_and, lax.eq),
     "exp": _exp,
     "exp2": lambda z, **_: _exp(z * np.log(2)),
     "expm1": _expm1,
     "integer_pow": _integer_pow,
+    "iota": _iota,
     "log": _log,
     "log1p": _log1p,
     "logistic": lambda z, **_: 1 / (1 + _exp(-z)),
+    "max": _larger,
+    "min": _smaller,
     "mul": _mul,
     "ne": _compare(jnp.logical_or, lax.ne),
     "pow": _pow,
-    "reduce_prod": _reduce_prod,
+    "reduce_max": _over(_larger, complex(-math.inf, -math.inf)),
+    "reduce_min": _over(_smaller, complex(math.inf, math.inf)),
+    "reduce_prod": _over(lax.mul, 1),
     "rsqrt": lambda z, **_: 1 / _sqrt(z),
     "sign": _sign,
     "sin": _sin,

@@ -13,6 +13,7 @@ import numpy as np
 from .. import _jax
 from ..errors import ConversionError, first_line
 from . import complex_numbers, find
+from .complex_numbers import PACKED, is_complex
 from .keys import over_key_data
 
 
@@ -60,7 +61,7 @@ class Tracer:
 
 def _trace(eqn: Any, name: str) -> Any:
     operands = _structs(eqn.invars, name)
-    literals = [None if name in complex_numbers.PACKED else _literal(x) for x in eqn.invars]
+    literals = [None if name in PACKED else _literal(x) for x in eqn.invars]
     decomposition = _decomposition(eqn, name)
     stays = False
 
@@ -82,30 +83,31 @@ def _trace(eqn: Any, name: str) -> Any:
 
 
 def _decomposition(eqn: Any, name: str) -> Callable[..., Any]:
-    if name in complex_numbers.PACKED:
-        return lambda *operands, **_: complex_numbers.PACKED[name](*operands)
-    if all(0 in atom.aval.shape for atom in eqn.outvars):
+    if name in PACKED:
+        return lambda *operands, **_: PACKED[name](*operands)
+    is_empty = all(0 in atom.aval.shape for atom in eqn.outvars)
+    if is_empty and name != "broadcast_in_dim":  # which is what zeros are made of
         return lambda *_, **__: [jnp.zeros(x.aval.shape, x.aval.dtype) for x in eqn.outvars]
     dtypes = [atom.aval.dtype for atom in (*eqn.invars, *eqn.outvars)]
     if found := find(name):
         return found
-    if any(map(complex_numbers.is_complex, dtypes)):
+    if any(map(is_complex, dtypes)):
         return complex_numbers.decomposition(eqn.primitive)
     return over_key_data(eqn.primitive)
 
 
 def _literal(atom: Any) -> Any:
     """The value of a complex literal as a numpy scalar, else None."""
-    if hasattr(atom, "val") and complex_numbers.is_complex(atom.aval.dtype):
-        return np.asarray(atom.val, atom.aval.dtype)[()]
-    return None
+    if not hasattr(atom, "val") or atom.aval.shape or not is_complex(atom.aval.dtype):
+        return None
+    return atom.aval.dtype.type(complex(atom.val))
 
 
 def _structs(atoms: Sequence[Any], name: str) -> list[Any]:
     """The types that a decomposition sees; between parts and complex numbers the packed ones."""
 
     def struct(aval: Any) -> Any:
-        if name in complex_numbers.PACKED and complex_numbers.is_complex(aval.dtype):
+        if name in PACKED and is_complex(aval.dtype):
             return jax.ShapeDtypeStruct((*aval.shape, 2), np.zeros((), aval.dtype).real.dtype)
         return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
 
