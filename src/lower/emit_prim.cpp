@@ -161,9 +161,11 @@ void Emitter::emit_prim(const Node& node) {
 void Emitter::enter(const Node& node) {
   const front::Location& location = facts_.program.location(node.location);
   onnx::Origin origin{front::to_string(location), location.scope};
-  // A node that uses a weight is named after the weight's owner: "blocks.3.attn.query".
+  // A node that uses a weight is named after the weight's owner: "blocks.3.attn.query". The weights
+  // of a loop are used inside.
+  const bool has_body = node.prim && !node.prim->regions.empty();
   for (const Edge& edge : node.edges) {
-    if (!is_constant(edge) || edge.node->path.empty()) continue;
+    if (has_body || !is_constant(edge) || edge.node->path.empty()) continue;
     const auto dot = edge.node->path.rfind('.');
     if (dot != std::string::npos) origin.scope = edge.node->path.substr(0, dot);
   }
