@@ -120,10 +120,45 @@ Results pow(Ctx& c) {
   return c.op.Pow(x, y);
 }
 
-// lax.rem takes the sign of the dividend, as C's fmod.
+// Processors trap where an integer is divided by 0, or the lowest one by -1. JAX does not.
+bool may_trap(const Ctx& c, const Value& y) {
+  if (!is_integer(y.dtype())) return false;
+  const Tensor* known = c.op.known(y);
+  for (std::int64_t i = 0; known != nullptr && i < known->size(); ++i) {
+    if (known->int_at(i) == 0 || known->int_at(i) == -1) return true;
+  }
+  return known == nullptr;
+}
+
+struct Divisor {
+  Value is_zero, is_unit;  // is_unit: 0 or -1
+  Value safe;              // 1 there
+};
+Divisor safe_divisor(Ctx& c, const Value& y) {
+  const Value is_zero = c.op.Equal(y, c.op.scalar_like(y, 0));
+  const Value is_unit =
+      is_signed(y.dtype()) ? c.op.Or(is_zero, c.op.Equal(y, c.op.scalar_like(y, -1))) : is_zero;
+  return {is_zero, is_unit, c.op.Where(is_unit, c.op.scalar_like(y, 1), y)};
+}
+
+// x / 0 has all bits set; the lowest number / -1 wraps around to itself.
+Results div(Ctx& c) {
+  auto [x, y] = c.in<2>();
+  if (!may_trap(c, y)) return c.op.Div(x, y);
+  const Divisor by = safe_divisor(c, y);
+  const Value quotient = c.op.Div(x, by.safe), ones = c.constant(int_scalar(y.dtype(), -1));
+  const Value signed_quotient =
+      is_signed(y.dtype()) ? c.op.Where(by.is_unit, c.op.Neg(quotient), quotient) : quotient;
+  return c.op.Where(by.is_zero, ones, signed_quotient);
+}
+
+// lax.rem takes the sign of the dividend, as C's fmod; x rem 0 is x.
 Results rem(Ctx& c) {
   auto [x, y] = c.in<2>();
-  return c.op.Mod(x, y, onnx::Args{{"fmod", 1}});
+  const onnx::Args args{{"fmod", 1}};
+  if (!may_trap(c, y)) return c.op.Mod(x, y, args);
+  const Divisor by = safe_divisor(c, y);
+  return c.op.Where(by.is_zero, x, c.op.Mod(x, by.safe, args));
 }
 
 Results round(Ctx& c) {
@@ -164,7 +199,7 @@ constexpr Row kRows[] = {
     {"convert_element_type", convert_element_type},
     {"cos", same<"Cos">},
     {"cosh", same<"Cosh">},
-    {"div", same<"Div">},
+    {"div", div},
     {"erf", same<"Erf">},
     {"erfc", erfc},
     {"exp", same<"Exp">},

@@ -76,8 +76,8 @@ Value slide(Ctx& c, Value x, const Window& window, std::size_t i, std::string_vi
   return result;
 }
 
-Value slide_all(Ctx& c, Value x, const Window& window, std::string_view combine, double init) {
-  x = padded(c, x, c.op.scalar_like(x, init), window.padding);
+Value slide_all(Ctx& c, Value x, const Window& window, std::string_view combine, Value init) {
+  x = padded(c, x, init, window.padding);
   for (std::size_t i = 0; i < window.size.size(); ++i) {
     if (window.size[i] != 1 || window.stride[i] != 1) x = slide(c, x, window, i, combine);
   }
@@ -133,6 +133,16 @@ Plan plan_of(Ctx& c) {
   return plan;
 }
 
+// What never wins a comparison: the smallest and the largest value of a dtype.
+Tensor lowest(DType dtype) {
+  if (is_float(dtype)) return scalar(dtype, -std::numeric_limits<double>::infinity());
+  return int_scalar(dtype, is_signed(dtype) ? std::int64_t{-1} << (bit_width(dtype) - 1) : 0);
+}
+Tensor highest(DType dtype) {
+  if (is_float(dtype)) return scalar(dtype, std::numeric_limits<double>::infinity());
+  return int_scalar(dtype, is_signed(dtype) ? ~(std::int64_t{-1} << (bit_width(dtype) - 1)) : -1);
+}
+
 Results reduce_window_max(Ctx& c) {
   auto [x] = c.in<1>();
   const Plan plan = plan_of(c);
@@ -140,7 +150,7 @@ Results reduce_window_max(Ctx& c) {
   if (args && is_float(x.dtype())) {
     return pooled(c, x, plan.outside, plan.result, [&](Value v) { return c.op.MaxPool(v, *args); });
   }
-  return slide_all(c, x, plan.window, "Max", -std::numeric_limits<double>::infinity());
+  return slide_all(c, x, plan.window, "Max", c.constant(lowest(x.dtype())));
 }
 
 Results reduce_window_min(Ctx& c) {
@@ -151,15 +161,15 @@ Results reduce_window_min(Ctx& c) {
     auto pool = [&](Value v) { return c.op.Neg(c.op.MaxPool(c.op.Neg(v), *args)); };
     return pooled(c, x, plan.outside, plan.result, pool);
   }
-  return slide_all(c, x, plan.window, "Min", std::numeric_limits<double>::infinity());
+  return slide_all(c, x, plan.window, "Min", c.constant(highest(x.dtype())));
 }
 
 // AveragePool counts padding, so the sum is the average times the window's volume.
-Results reduce_window_sum(Ctx& c) {
-  auto [x] = c.in<1>();
+Value window_sum(Ctx& c, Value x) {
   const Plan plan = plan_of(c);
   auto args = pool_args(plan.window, plan.outside, c.op.opset() >= 19);
-  if (!args || x.dtype() != DType::kF32) return slide_all(c, x, plan.window, "Add", 0);
+  if (!args || x.dtype() != DType::kF32)
+    return slide_all(c, x, plan.window, "Add", c.op.scalar_like(x, 0));
   args->emplace_back("count_include_pad", 1);
   double volume = 1;
   for (std::int64_t size : plan.window.size) volume *= static_cast<double>(size);
@@ -167,6 +177,13 @@ Results reduce_window_sum(Ctx& c) {
     return c.op.Mul(c.op.AveragePool(v, *args), c.op.scalar_like(v, volume));
   };
   return pooled(c, x, plan.outside, plan.result, pool);
+}
+
+// Narrow floats are summed in f32 and rounded once.
+Results reduce_window_sum(Ctx& c) {
+  auto [x] = c.in<1>();
+  const bool is_narrow = is_float(x.dtype()) && bit_width(x.dtype()) < 32;
+  return c.cast(window_sum(c, is_narrow ? c.cast(x, DType::kF32) : x), x.dtype());
 }
 
 constexpr Row kRows[] = {{"reduce_window_max", reduce_window_max, 0, window_order},

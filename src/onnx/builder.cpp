@@ -73,11 +73,23 @@ struct Builder::Impl {
     if (id >= nameable.size()) nameable.resize(id + 1);
     nameable[id] = flag;
   }
+
+  // A graph that is built on may have constants already.
+  void work_on(Graph& started) {
+    graph = &started;
+    for (const Initializer& constant : started.initializers) {
+      if (!is_small(constant.view.base.dtype, constant.view.size())) continue;
+      Tensor content = materialise(constant.view);
+      content.shape = constant.shape;
+      constants.add(content_hash(content), constant.value);
+      known.emplace(constant.value, std::move(content));
+    }
+  }
 };
 
 Builder::Builder(Model& model, int opset, DTypeRule dtypes)
     : model_(model), opset_(opset), dtypes_(dtypes), impl_(std::make_unique<Impl>()) {
-  impl_->graph = &model.graph;
+  impl_->work_on(model.graph);
   const auto import = std::ranges::find(model.opsets, "", &OpsetImport::domain);
   if (import != model.opsets.end())
     import->version = opset;
@@ -92,7 +104,7 @@ Builder::Builder(Builder& outer, Graph& graph)
       dtypes_(outer.dtypes_),
       impl_(std::make_unique<Impl>()) {
   impl_->outer = &outer;
-  impl_->graph = &graph;
+  impl_->work_on(graph);
   impl_->origin = outer.impl_->origin;
 }
 

@@ -140,16 +140,37 @@ std::optional<Value> in_f64(Builder& op, const onnx::Node& node) {
   return x.dtype() == DType::kF64 ? std::optional(Function(Formula(op, x))) : std::nullopt;
 }
 
+template <std::optional<Value> (*Compose)(Builder&, const onnx::Node&)>
+std::optional<Value> of_integers(Builder& op, const onnx::Node& node) {
+  return is_integer(Value(&op, node.in.at(0)).dtype()) ? Compose(op, node) : std::nullopt;
+}
+
 struct Row {
   std::string_view op;
   std::optional<Value> (*compose)(Builder&, const onnx::Node&);
 };
 constexpr Row kRows[] = {
     // sorted by op
-    {"Acos", in_f64<acos>},   {"Acosh", in_f64<acosh>}, {"Asin", in_f64<asin>},
-    {"Asinh", in_f64<asinh>}, {"Atan", in_f64<atan>},   {"Atanh", in_f64<atanh>},
-    {"Conv", compose_conv},   {"Cosh", in_f64<cosh>},   {"Erf", in_f64<erf>},
-    {"Sinh", in_f64<sinh>},   {"Tan", in_f64<tan>},
+    {"Acos", in_f64<acos>},
+    {"Acosh", in_f64<acosh>},
+    {"Asin", in_f64<asin>},
+    {"Asinh", in_f64<asinh>},
+    {"Atan", in_f64<atan>},
+    {"Atanh", in_f64<atanh>},
+    {"Clip", of_integers<compose_clip>},
+    {"Conv", compose_conv},
+    {"Cosh", in_f64<cosh>},
+    {"Erf", in_f64<erf>},
+    {"Max", of_integers<compose_max>},
+    {"Min", of_integers<compose_min>},
+    {"Mod", of_integers<compose_mod>},
+    {"ReduceMax", of_integers<compose_reduce_max>},
+    {"ReduceMin", of_integers<compose_reduce_min>},
+    {"ReduceProd", of_integers<compose_reduce_prod>},
+    {"ReduceSum", of_integers<compose_reduce_sum>},
+    {"Sign", of_integers<compose_sign>},
+    {"Sinh", in_f64<sinh>},
+    {"Tan", in_f64<tan>},
 };
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::op));
 

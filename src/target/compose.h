@@ -15,4 +15,15 @@ std::optional<onnx::Value> compose(onnx::Builder& op, const onnx::Node& node);
 // Conv in any dtype that MatMul has.
 std::optional<onnx::Value> compose_conv(onnx::Builder& op, const onnx::Node& node);
 
+// Integers of 64 bits.
+std::optional<onnx::Value> compose_clip(onnx::Builder& op, const onnx::Node& node);
+std::optional<onnx::Value> compose_max(onnx::Builder& op, const onnx::Node& node);
+std::optional<onnx::Value> compose_min(onnx::Builder& op, const onnx::Node& node);
+std::optional<onnx::Value> compose_mod(onnx::Builder& op, const onnx::Node& node);
+std::optional<onnx::Value> compose_reduce_max(onnx::Builder& op, const onnx::Node& node);
+std::optional<onnx::Value> compose_reduce_min(onnx::Builder& op, const onnx::Node& node);
+std::optional<onnx::Value> compose_reduce_prod(onnx::Builder& op, const onnx::Node& node);
+std::optional<onnx::Value> compose_reduce_sum(onnx::Builder& op, const onnx::Node& node);
+std::optional<onnx::Value> compose_sign(onnx::Builder& op, const onnx::Node& node);
+
 }  // namespace jaxport::target

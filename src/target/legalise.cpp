@@ -10,10 +10,10 @@
 #include "jaxport/error.h"
 #include "onnx/builder.h"
 #include "onnx/check.h"
-#include "onnx/equal.h"
 #include "onnx/walk.h"
 #include "target/compose.h"
 #include "target/kernels.h"
+#include "target/magnitude.h"
 #include "target/plan.h"
 
 namespace jaxport::target {
@@ -27,18 +27,15 @@ using onnx::Node;
 using onnx::Value;
 using onnx::ValueId;
 
-// Compositions are built of ops that run or can be widened, so the second round is the last but
-// one.
+// What a composition is built of is legalised in the next round.
 constexpr int kMostRounds = 4;
 
-bool is_known_op(const Node& node) { return node.domain.empty(); }
-
-bool all_run(const Model& model, Target target) {
+bool all_run(const Model& model, Target target, const Magnitudes& magnitudes) {
   bool ok = true;
   onnx::for_each_graph(model.graph, [&](const Graph& graph) {
     for (const Node& node : graph.nodes) {
-      if (!ok || !is_known_op(node)) continue;
-      const std::optional<Plan> plan = plan_for(model, node, target);
+      if (!ok || !node.domain.empty()) continue;
+      const std::optional<Plan> plan = plan_for(model, node, target, magnitudes);
       ok = plan && plan->empty();
     }
   });
@@ -67,10 +64,11 @@ Tensor converted(const Tensor& tensor, const WideForm& form) {
 
 class Legaliser {
  public:
-  Legaliser(Model& model, Target target) : model_(model), target_(target) {}
+  Legaliser(Model& model, Target target, const Magnitudes& magnitudes)
+      : model_(model), target_(target), magnitudes_(magnitudes) {}
 
   void run() {
-    Builder op(model_, static_cast<int>(model_.opset()));
+    Builder op(model_, static_cast<int>(model_.opset()), onnx::DTypeRule::kAny);
     rewrite(model_.graph, op, nullptr);
   }
 
@@ -92,10 +90,7 @@ class Legaliser {
   void rewrite(Graph& graph, Builder& op, Scope* outer) {
     Scope scope{graph, op, outer, {}};
     for (ValueId id : graph.inputs) scope.define(id);
-    for (const onnx::Initializer& constant : graph.initializers) {
-      scope.define(constant.value);
-      remember(constant);
-    }
+    for (const onnx::Initializer& constant : graph.initializers) scope.define(constant.value);
     for (Node& node : std::exchange(graph.nodes, {})) {
       onnx::for_each_subgraph(node, [&](Graph& inner) {
         Builder inner_op(op, inner);
@@ -105,18 +100,9 @@ class Legaliser {
     }
   }
 
-  void remember(const onnx::Initializer& constant) {
-    const DType dtype = constant.view.base.dtype;
-    const bool is_real = is_float(dtype) || is_integer(dtype) || dtype == DType::kBool;
-    if (!is_real || !onnx::is_small(dtype, constant.view.size())) return;
-    Tensor content = materialise(constant.view);
-    content.shape = constant.shape;
-    constants_.emplace(constant.value, std::move(content));
-  }
-
   void place(Scope& scope, Node node) {
     const std::optional<Plan> plan =
-        is_known_op(node) ? plan_for(model_, node, target_) : std::optional(Plan{});
+        node.domain.empty() ? plan_for(model_, node, target_, magnitudes_) : Plan{};
     if (!plan) {
       scope.op.set_origin(model_.origins[node.origin]);
       const std::optional<Value> composed = compose(scope.op, node);
@@ -168,11 +154,11 @@ class Legaliser {
     if (known != wide_.end() && form.code == Code::kCast) return known->second;
     Scope* owner = &scope;
     while (owner->outer != nullptr && !owner->has(id)) owner = owner->outer;
-    const auto constant = constants_.find(id);
-    if (constant != constants_.end()) {
-      return owner->op.constant(converted(constant->second, form)).id();
+    const Value value(&owner->op, id);
+    if (const Tensor* constant = owner->op.known(value)) {
+      return owner->op.constant(converted(*constant, form)).id();
     }
-    const Value wide = owner->op.Cast(Value(&owner->op, id), onnx::Args{{"to", form.dtype}});
+    const Value wide = owner->op.Cast(value, onnx::Args{{"to", form.dtype}});
     owner->define(wide.id());
     return form.code == Code::kBiased ? shifted(*owner, wide.id()) : wide.id();
   }
@@ -221,7 +207,7 @@ class Legaliser {
 
   Model& model_;
   Target target_;
-  std::map<ValueId, Tensor> constants_;                // small ones
+  const Magnitudes& magnitudes_;
   std::map<std::pair<ValueId, DType>, ValueId> wide_;  // exact results in wide dtypes
 };
 
@@ -247,10 +233,12 @@ bool runs(Target target, std::string_view op, int opset, DType dtype) {
 void legalise(Model& model, Target target) {
   const std::int64_t opset = model.opset();
   if (opset < onnx::kOldestOpset || opset > onnx::kNewestOpset) return;
-  for (int round = 0; !all_run(model, target); ++round) {
-    if (round == kMostRounds) throw Error("BUG", "the model does not become legal");
-    Legaliser(model, target).run();
+  for (int round = 0; round < kMostRounds; ++round) {
+    const Magnitudes magnitudes(model);
+    if (all_run(model, target, magnitudes)) return;
+    Legaliser(model, target, magnitudes).run();
   }
+  throw Error("BUG", "the model does not become legal");
 }
 
 }  // namespace jaxport::target

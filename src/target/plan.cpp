@@ -18,7 +18,7 @@ using onnx::ValueId;
 struct Binding {
   std::string_view variable;
   DType dtype;
-  friend bool operator==(const Binding&, const Binding&) = default;
+  int bits;  // of the operands
 };
 
 bool is_variable(const Schema& schema, std::string_view type) {
@@ -30,9 +30,16 @@ bool is_variable(const Schema& schema, std::string_view type) {
 // several.
 class Signature {
  public:
-  Signature(const Model& model, const Schema& schema, const Node& node) : schema_(schema) {
-    bind(model, schema.inputs, node.in);
-    bind(model, schema.outputs, node.out);
+  Signature(const Model& model, const Schema& schema, const Node& node,
+            const Magnitudes& magnitudes)
+      : model_(model), schema_(schema) {
+    for (std::size_t i = 0; i < node.in.size(); ++i) {
+      if (node.in[i] != onnx::kAbsent)
+        bind(schema.inputs, i, node.in[i], magnitudes.bits(node.in[i]));
+    }
+    for (std::size_t i = 0; i < node.out.size(); ++i) {
+      if (node.out[i] != onnx::kAbsent) bind(schema.outputs, i, node.out[i], 0);
+    }
   }
   const std::vector<Binding>& bindings() const { return bindings_; }
 
@@ -45,15 +52,21 @@ class Signature {
   }
 
  private:
-  void bind(const Model& model, std::span<const Formal> formals, const std::vector<ValueId>& ids) {
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (ids[i] == onnx::kAbsent || !model.values[ids[i]].type) continue;
-      const Binding binding{onnx::formal_at(formals, i).type, model.values[ids[i]].type->dtype};
-      if (!is_variable(schema_, binding.variable)) continue;
-      if (std::ranges::find(bindings_, binding) == bindings_.end()) bindings_.push_back(binding);
+  void bind(std::span<const Formal> formals, std::size_t index, ValueId id, int bits) {
+    const std::string_view variable = onnx::formal_at(formals, index).type;
+    if (!model_.values[id].type || !is_variable(schema_, variable)) return;
+    const DType dtype = model_.values[id].type->dtype;
+    const auto known = std::ranges::find_if(bindings_, [&](const Binding& binding) {
+      return binding.variable == variable && binding.dtype == dtype;
+    });
+    if (known == bindings_.end()) {
+      bindings_.push_back({variable, dtype, bits});
+    } else {
+      known->bits = std::max(known->bits, bits);
     }
   }
 
+  const Model& model_;
   const Schema& schema_;
   std::vector<Binding> bindings_;
 };
@@ -63,11 +76,39 @@ bool has_reduction(const Node& node) {
   return attr != nullptr && std::get<std::string>(attr->value) != "none";
 }
 
-// ONNX Runtime lists these kernels, but they fail when they run.
-bool is_refused(Target target, const Node& node, DType dtype) {
+// ONNX Runtime has these kernels, but they are right only while operands have at most so many bits.
+struct Flaw {
+  std::string_view op;
+  DType dtype;
+  int bits;
+};
+constexpr Flaw kFlaws[] = {
+    // Vectorised comparisons look at the lower half of i64 only.
+    {"Clip", DType::kI64, 31},
+    {"Max", DType::kI64, 31},
+    {"Min", DType::kI64, 31},
+    {"ReduceMax", DType::kI64, 31},
+    {"ReduceMin", DType::kI64, 31},
+    {"Sign", DType::kI64, 31},
+    // The remainder with the sign of the dividend (fmod) is computed in f64.
+    {"Mod", DType::kI64, 53},
+    {"Mod", DType::kU64, 53},
+    // Sums and products are computed in f64 and saturate. Bounds leave room for 2^21 elements.
+    {"ReduceProd", DType::kI32, 0},
+    {"ReduceProd", DType::kI64, 0},
+    {"ReduceSum", DType::kI32, 10},
+    {"ReduceSum", DType::kI64, 32},
+};
+
+// Whether a kernel that ONNX Runtime lists fails or gives wrong numbers.
+bool is_flawed(const Node& node, DType dtype, int bits) {
   const bool is_scatter = node.op == "ScatterElements" || node.op == "ScatterND";
   const bool is_narrow = dtype == DType::kBool || dtype == DType::kF16 || dtype == DType::kBF16;
-  return target == Target::kOnnxRuntime && is_scatter && is_narrow && has_reduction(node);
+  if (is_scatter && is_narrow && has_reduction(node)) return true;
+  if (node.op == "Mod" && node.attr("fmod") == nullptr) return false;
+  return std::ranges::any_of(kFlaws, [&](const Flaw& flaw) {
+    return flaw.op == node.op && flaw.dtype == dtype && bits > flaw.bits;
+  });
 }
 
 OpConduct conduct_of_node(const Node& node) {
@@ -85,7 +126,7 @@ class Planner {
   std::optional<Plan> plan(const Kernel& kernel) const {
     Plan plan;
     for (const Binding& binding : signature_.bindings()) {
-      if (takes_dtype(kernel, binding.variable, binding.dtype)) continue;
+      if (takes_dtype(kernel, binding, binding.dtype)) continue;
       const auto widening = widened(kernel, binding);
       if (!widening || is_split(binding.variable)) return std::nullopt;
       plan.push_back(*widening);
@@ -94,9 +135,11 @@ class Planner {
   }
 
  private:
-  bool takes_dtype(const Kernel& kernel, std::string_view variable, DType dtype) const {
-    return takes(kernel, variable, dtype) && takes({schema_.types}, variable, dtype) &&
-           !is_refused(target_, node_, dtype);
+  bool takes_dtype(const Kernel& kernel, const Binding& binding, DType dtype) const {
+    const std::string_view variable = binding.variable;
+    if (!takes(kernel, variable, dtype) || !takes({schema_.types}, variable, dtype)) return false;
+    return target_ == Target::kOnnx || variable != signature_.main_variable() ||
+           !is_flawed(node_, dtype, binding.bits);
   }
 
   bool is_split(std::string_view variable) const {
@@ -107,9 +150,8 @@ class Planner {
     OpConduct conduct = conduct_of_node(node_);
     if (binding.variable != signature_.main_variable())
       conduct = {node_.op, Conduct::kValues, true};
-    const auto form = wide_form(conduct.integers, binding.dtype, [&](DType dtype) {
-      return takes_dtype(kernel, binding.variable, dtype);
-    });
+    const auto form = wide_form(conduct.integers, binding.dtype,
+                                [&](DType dtype) { return takes_dtype(kernel, binding, dtype); });
     if (!form) return std::nullopt;
     const bool exact = form->code == Code::kCast && is_exact(conduct, binding.dtype, form->dtype);
     return Widening{binding.variable, binding.dtype, *form, exact};
@@ -123,10 +165,11 @@ class Planner {
 
 }  // namespace
 
-std::optional<Plan> plan_for(const Model& model, const Node& node, Target target) {
+std::optional<Plan> plan_for(const Model& model, const Node& node, Target target,
+                             const Magnitudes& magnitudes) {
   const Schema& schema = onnx::require_schema(node.op, static_cast<int>(model.opset()));
   if (schema.op == "Constant") return Plan{};  // ONNX Runtime turns it into an initializer
-  const Signature signature(model, schema, node);
+  const Signature signature(model, schema, node, magnitudes);
   const Planner planner(schema, node, target, signature);
   std::optional<Plan> best;
   for (const Kernel& kernel : kernels_of(target, schema)) {

@@ -9,6 +9,7 @@
 #include "onnx/ir.h"
 #include "onnx/schema.h"
 #include "target/conduct.h"
+#include "target/magnitude.h"
 #include "target/target.h"
 
 namespace jaxport::target {
@@ -23,7 +24,8 @@ struct Widening {
 using Plan = std::vector<Widening>;  // empty: the node runs as it is
 
 // The cheapest way to run a node of ai.onnx; nullopt when no widening helps.
-std::optional<Plan> plan_for(const onnx::Model& model, const onnx::Node& node, Target target);
+std::optional<Plan> plan_for(const onnx::Model& model, const onnx::Node& node, Target target,
+                             const Magnitudes& magnitudes);
 
 // The widening that applies to operand or result `index`; nullptr when it stays.
 const Widening* widening_of(const Plan& plan, std::span<const onnx::Formal> formals,

@@ -67,6 +67,10 @@ ELEMENTWISE = table(
     rows("mul", lax.mul, NUMBERS, (9,), (9,)),
     rows("div", lax.div, NUMBERS, (9,), (9,), lo=1, hi=120, tolerance="rounding"),
     rows("rem", lax.rem, NUMBERS, (9,), (9,), lo=1, hi=120),
+    rows("div by anything", lax.div, INTEGERS, (40,), (40,), lo=0, hi=2),
+    rows("rem by anything", lax.rem, INTEGERS, (40,), (40,), lo=0, hi=2),
+    rows("div of anything", lambda x, y: lax.div(x, y % 3 - 1), SIGNED, (40,), (40,)),
+    rows("rem of anything", lambda x, y: lax.rem(x, y % 3 - 1), SIGNED, (40,), (40,)),
     rows("neg", lax.neg, NUMBERS, (9,)),
     rows("abs", lax.abs, SIGNED + FLOATS, (9,)),
     rows("sign", lax.sign, NUMBERS, (9,)),
@@ -92,13 +96,26 @@ COMPARISONS = table(
     rows("is_finite", lax.is_finite, FLOATS, (9,)),
 )
 
+# Kernels of ONNX Runtime that look at the lower half of 64 bits only are right for small numbers.
+WIDE = [i64, u64]
+LARGE = table(
+    rows("large max", lax.max, WIDE, (40,), (40,), lo=0, hi=2**33),
+    rows("large min", lax.min, WIDE, (40,), (40,), lo=0, hi=2**33),
+    rows("large sign", lax.sign, WIDE, (40,), lo=0, hi=2**33),
+    rows("large clamp", lambda x: jnp.clip(x, x[0], x[1]), WIDE, (40,), lo=0, hi=2**33),
+    rows("large reduce_max", lambda x: x.max(0), WIDE, (40, 3), lo=0, hi=2**33),
+    rows("large reduce_min", lambda x: x.min((0, 1)), WIDE, (40, 3), lo=0, hi=2**33),
+    rows("large u32", lambda x: x.max(0), [u32], (40, 3)),
+)
+
 REDUCTIONS = table(
-    rows("sum", lambda x: lax.reduce_sum(x, (1,)), NUMBERS, ("B", 7), lo=0, hi=9, tolerance="sum"),
-    rows(
-        "prod", lambda x: lax.reduce_prod(x, (1,)), NUMBERS, ("B", 5), lo=0, hi=3, tolerance="sum"
-    ),
-    rows("max over an axis", lambda x: lax.reduce_max(x, (1,)), NUMBERS, ("B", 5), lo=0, hi=99),
-    rows("min over an axis", lambda x: lax.reduce_min(x, (1,)), NUMBERS, ("B", 5), lo=0, hi=99),
+    rows("sum", lambda x: lax.reduce_sum(x, (1,)), NUMBERS, ("B", 7), tolerance="sum"),
+    rows("sum of all", lambda x: lax.reduce_sum(x, (0, 2)), NUMBERS, (3, 2, 4), tolerance="sum"),
+    rows("prod", lambda x: lax.reduce_prod(x, (1,)), NUMBERS, ("B", 5), tolerance="sum"),
+    rows("prod of all", lambda x: lax.reduce_prod(x, (0, 1)), NUMBERS, (2, 3), tolerance="sum"),
+    rows("max over an axis", lambda x: lax.reduce_max(x, (1,)), NUMBERS, ("B", 5)),
+    rows("min over axes", lambda x: lax.reduce_min(x, (0, 2)), NUMBERS, (3, 2, 4)),
+    rows("mean of counts", lambda x: (x > 0).sum(1) / 5, NUMBERS, ("B", 5), tolerance="function"),
     rows("argmax", lambda x: lax.argmax(x, 1, np.int32), NUMBERS, ("B", 5)),
     rows("argmin", lambda x: lax.argmin(x, 1, np.int32), NUMBERS, ("B", 5)),
     rows("cumsum", lambda x: lax.cumsum(x, axis=1), NUMBERS, ("B", 5), tolerance="sum"),
@@ -109,8 +126,50 @@ REDUCTIONS = table(
 
 PRODUCTS = table(
     rows("matmul", jnp.matmul, NUMBERS, ("B", 7), (7, 4), tolerance="sum"),
+    rows("matmul of ones", lambda x: x @ jnp.ones((7, 4), x.dtype), INTEGERS, ("B", 7)),
     rows("matmul of a constant", lambda x: x @ jnp.eye(7, 4, dtype=x.dtype), NUMBERS, ("B", 7)),
     rows("outer", lambda x, y: x[:, None] * y, NUMBERS, (5,), (4,)),
+)
+
+
+def window(computation, init):
+    def fn(x):
+        start = init(x.dtype) if callable(init) else init
+        return lax.reduce_window(x, x.dtype.type(start), computation, (2, 2), (1, 2), "SAME")
+
+    return fn
+
+
+def lowest(dtype):
+    return -jnp.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min
+
+
+CONV = {"dimension_numbers": ("NHWC", "HWIO", "NHWC"), "rhs_dilation": (1, 2)}
+
+
+def conv(x, w):
+    return lax.conv_general_dilated(x, w, (2, 1), [(1, 0), (0, 2)], **CONV)
+
+
+def grouped_conv(x, w):
+    return lax.conv_general_dilated(x, w, (1, 1), "VALID", feature_group_count=3, **CONV)
+
+
+WINDOWS = table(
+    rows("window max", window(lax.max, lowest), NUMBERS, (3, 5)),
+    rows("window sum", window(lax.add, 0), NUMBERS, (3, 5), tolerance="sum"),
+    rows("conv", conv, NUMBERS, (2, 6, 7, 3), (3, 2, 3, 4), lo=0, hi=9, tolerance="sum"),
+    rows(
+        "conv at symbolic sizes",
+        conv,
+        [f64, i32],
+        ("B", "2*H+4", 7, 3),
+        (3, 2, 3, 4),
+        lo=0,
+        hi=9,
+        tolerance="sum",
+    ),
+    rows("grouped conv", grouped_conv, [f64, i64], (2, 6, 7, 3), (2, 2, 1, 6), tolerance="sum"),
 )
 
 MOVES = table(
@@ -183,7 +242,17 @@ NETWORKS = table(
 )
 
 
-@parity(ELEMENTWISE + COMPARISONS + REDUCTIONS + PRODUCTS + MOVES + FUNCTIONS + NETWORKS)
+@parity(
+    ELEMENTWISE
+    + COMPARISONS
+    + LARGE
+    + REDUCTIONS
+    + PRODUCTS
+    + WINDOWS
+    + MOVES
+    + FUNCTIONS
+    + NETWORKS
+)
 def test_every_dtype(case, capfd):
     check(case, capfd)
 

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integer ops whose kernels are wrong for large numbers, by ops whose kernels are right.
+#include <algorithm>
+
+#include "target/compose.h"
+
+namespace jaxport::target {
+namespace {
+
+using onnx::Args;
+using onnx::Builder;
+using onnx::Node;
+using onnx::Value;
+using Ints = std::vector<std::int64_t>;
+
+Value number(Builder& op, const Value& like, std::int64_t value) {
+  return op.constant(int_scalar(like.dtype(), value));
+}
+Value cast(Builder& op, const Value& x, DType to) { return op.Cast(x, Args{{"to", to}}); }
+
+Value larger(Builder& op, const Value& a, const Value& b) {
+  return op.Where(op.Greater(a, b), a, b);
+}
+Value smaller(Builder& op, const Value& a, const Value& b) { return op.Where(op.Less(a, b), a, b); }
+
+// --- reductions
+
+struct Reduction {
+  Value x;
+  Ints axes;  // from the front
+  bool keeps_dims;
+};
+
+std::optional<Ints> axes_of(const Builder& op, const Node& node) {
+  if (const onnx::Attribute* attr = node.attr("axes")) return std::get<Ints>(attr->value);
+  if (node.in.size() < 2 || node.in[1] == onnx::kAbsent) return Ints{};
+  const Tensor* known = op.known(Value(&op, node.in[1]));
+  if (known == nullptr) return std::nullopt;
+  Ints axes;
+  for (std::int64_t i = 0; i < known->size(); ++i) axes.push_back(known->int_at(i));
+  return axes;
+}
+
+// nullopt when the axes are computed at run time.
+std::optional<Reduction> reduction_of(const Builder& op, const Node& node) {
+  std::optional<Ints> axes = axes_of(op, node);
+  if (!axes) return std::nullopt;
+  const Value x(&op, node.in[0]);
+  const auto rank = static_cast<std::int64_t>(x.rank());
+  for (std::int64_t& axis : *axes) axis = axis < 0 ? axis + rank : axis;
+  for (std::int64_t axis = 0; node.in.size() < 2 && !node.attr("axes") && axis < rank; ++axis) {
+    axes->push_back(axis);  // no axes: all of them
+  }
+  const onnx::Attribute* keep = node.attr("keepdims");
+  return Reduction{x, *axes, keep == nullptr || std::get<std::int64_t>(keep->value) != 0};
+}
+
+// The elements where ArgMax or ArgMin finds the extreme, one axis after the other.
+std::optional<Value> extreme(Builder& op, const Node& node, std::string_view finder) {
+  const std::optional<Reduction> reduction = reduction_of(op, node);
+  if (!reduction) return std::nullopt;
+  Value x = reduction->x;
+  for (std::int64_t axis : reduction->axes) {
+    const Value place = op.call(finder, {x}, {{"axis", axis}, {"keepdims", 1}});
+    x = op.GatherElements(x, place, Args{{"axis", axis}});
+  }
+  return reduction->keeps_dims ? x : op.Squeeze(x, op.ints(reduction->axes));
+}
+
+// The product along an axis, by a Scan that multiplies.
+Value product(Builder& op, const Value& x, std::int64_t axis) {
+  Ints others;
+  Dims shape;
+  for (std::size_t i = 0; i < x.rank(); ++i) {
+    if (static_cast<std::int64_t>(i) == axis) continue;
+    others.push_back(static_cast<std::int64_t>(i));
+    shape.push_back(x.shape()[i]);
+  }
+  const Value one = op.call_with_shape(
+      "Expand", {number(op, x, 1), op.Gather(op.Shape(x), op.ints(others))}, {}, shape);
+  auto body = std::make_shared<onnx::Graph>();
+  Builder inner(op, *body);
+  const Value sofar = inner.input("", {x.dtype(), shape}),
+              next = inner.input("", {x.dtype(), shape});
+  inner.output(inner.Mul(sofar, next), "");
+  return op.Scan(one, x, Args{{"body", body}, {"num_scan_inputs", 1}, {"scan_input_axes", {axis}}});
+}
+
+}  // namespace
+
+std::optional<Value> compose_max(Builder& op, const Node& node) {
+  Value result(&op, node.in[0]);
+  for (std::size_t i = 1; i < node.in.size(); ++i) {
+    result = larger(op, result, Value(&op, node.in[i]));
+  }
+  return result;
+}
+
+std::optional<Value> compose_min(Builder& op, const Node& node) {
+  Value result(&op, node.in[0]);
+  for (std::size_t i = 1; i < node.in.size(); ++i) {
+    result = smaller(op, result, Value(&op, node.in[i]));
+  }
+  return result;
+}
+
+std::optional<Value> compose_clip(Builder& op, const Node& node) {
+  const auto bound = [&](std::size_t i) {
+    return Value(&op, i < node.in.size() ? node.in[i] : onnx::kAbsent);
+  };
+  Value result(&op, node.in[0]);
+  if (bound(1)) result = larger(op, result, bound(1));
+  return bound(2) ? smaller(op, result, bound(2)) : result;
+}
+
+// x fmod y = x - (x / y) * y; without signs it is the other kind of Mod.
+std::optional<Value> compose_mod(Builder& op, const Node& node) {
+  const Value x(&op, node.in[0]), y(&op, node.in[1]);
+  if (is_unsigned(x.dtype())) return op.Mod(x, y);
+  return op.Sub(x, op.Mul(op.Div(x, y), y));
+}
+
+// sign(x) = (x > 0) - (x < 0)
+std::optional<Value> compose_sign(Builder& op, const Node& node) {
+  const Value x(&op, node.in[0]), zero = number(op, x, 0);
+  return op.Sub(cast(op, op.Greater(x, zero), x.dtype()), cast(op, op.Less(x, zero), x.dtype()));
+}
+
+std::optional<Value> compose_reduce_max(Builder& op, const Node& node) {
+  return extreme(op, node, "ArgMax");
+}
+std::optional<Value> compose_reduce_min(Builder& op, const Node& node) {
+  return extreme(op, node, "ArgMin");
+}
+
+std::optional<Value> compose_reduce_prod(Builder& op, const Node& node) {
+  std::optional<Reduction> reduction = reduction_of(op, node);
+  if (!reduction) return std::nullopt;
+  Value x = reduction->x;
+  std::ranges::sort(reduction->axes, std::greater());  // the last first, so that others stay
+  for (std::int64_t axis : reduction->axes) x = product(op, x, axis);
+  return reduction->keeps_dims ? op.Unsqueeze(x, op.ints(reduction->axes)) : x;
+}
+
+// sum(x) = 2^32 sum(hi) + sum(lo) with x = 2^32 hi + lo. The sum of hi may wrap in 32 bits.
+std::optional<Value> compose_reduce_sum(Builder& op, const Node& node) {
+  const std::optional<Reduction> reduction = reduction_of(op, node);
+  if (!reduction) return std::nullopt;
+  const Value x = reduction->x, unit = number(op, x, std::int64_t{1} << 32);
+  const DType half = is_signed(x.dtype()) ? DType::kI32 : DType::kU32;
+  const Value lo = cast(op, cast(op, x, DType::kU32), x.dtype());
+  const Value hi = cast(op, op.Div(op.Sub(x, lo), unit), half);
+  const auto sum = [&](const Value& part) {
+    return op.ReduceSum(part, op.ints(reduction->axes),
+                        Args{{"keepdims", reduction->keeps_dims ? 1 : 0}});
+  };
+  return op.Add(op.Mul(cast(op, sum(hi), x.dtype()), unit), sum(lo));
+}
+
+}  // namespace jaxport::target
