@@ -41,6 +41,11 @@ Value sinh(const Formula& f) {
 
 Value tan(const Formula& f) { return f.div(f.op.Sin(f.x), f.op.Cos(f.x)); }
 
+// sigmoid(x) = 1 / (1 + exp(-x))
+Value sigmoid(const Formula& f) {
+  return f.op.Reciprocal(f.add(f.number(1), f.op.Exp(f.op.Neg(f.x))));
+}
+
 // log(1 + z) = log(u) * z / (u - 1) with u = 1 + z rounded; z itself where u is 1, log(u) where
 // u - 1 is z.
 Value log1p(const Formula& f, const Value& z) {
@@ -168,6 +173,7 @@ constexpr Row kRows[] = {
     {"ReduceMin", of_integers<compose_reduce_min>},
     {"ReduceProd", of_integers<compose_reduce_prod>},
     {"ReduceSum", of_integers<compose_reduce_sum>},
+    {"Sigmoid", in_f64<sigmoid>},
     {"Sign", of_integers<compose_sign>},
     {"Sinh", in_f64<sinh>},
     {"Tan", in_f64<tan>},

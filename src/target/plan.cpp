@@ -76,7 +76,8 @@ bool has_reduction(const Node& node) {
   return attr != nullptr && std::get<std::string>(attr->value) != "none";
 }
 
-// ONNX Runtime has these kernels, but they are right only while operands have at most so many bits.
+// ONNX Runtime has these kernels, but they are right only while operands have at most so many bits;
+// with 0 bits they never are.
 struct Flaw {
   std::string_view op;
   DType dtype;
@@ -90,6 +91,11 @@ constexpr Flaw kFlaws[] = {
     {"ReduceMax", DType::kI64, 31},
     {"ReduceMin", DType::kI64, 31},
     {"Sign", DType::kI64, 31},
+    // The sign of NaN is 0.
+    {"Sign", DType::kF16, 0},
+    {"Sign", DType::kBF16, 0},
+    // 1 - sigmoid(-x) for negative x keeps no digits of small results.
+    {"Sigmoid", DType::kF64, 0},
     // The remainder with the sign of the dividend (fmod) is computed in f64.
     {"Mod", DType::kI64, 53},
     {"Mod", DType::kU64, 53},

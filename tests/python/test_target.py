@@ -289,12 +289,31 @@ def test_f64_functions_are_right_everywhere(name):
     assert_close(name, want, have, "function")
 
 
+def test_f64_sigmoid_keeps_the_digits_of_small_results():
+    points = np.array([-40.0, -20.0, -3.0, 0.0, 5.0, -800.0, np.inf, -np.inf, np.nan])
+    struct = jax.ShapeDtypeStruct(points.shape, "float64")
+    model = jaxport.to_onnx(jax.nn.sigmoid, [struct], enable_double_precision=True)
+    (have,) = runtime.run(runtime.open_session(model), [points]).values()
+    with np.errstate(over="ignore"):
+        assert_close("sigmoid", 1 / (1 + np.exp(-points)), have, "function")
+
+
 def test_f64_erf_is_right_everywhere():
     points = np.concatenate([np.linspace(-7, 7, 1001), EXTREMES, -EXTREMES])
     struct = jax.ShapeDtypeStruct(points.shape, "float64")
     model = jaxport.to_onnx(lax.erf, [struct], enable_double_precision=True)
     (have,) = runtime.run(runtime.open_session(model), [points]).values()
     assert_close("erf", np.vectorize(math.erf)(points), have, "function")
+
+
+@pytest.mark.parametrize("make", [bf16, f16, f32], ids=["bf16", "f16", "f32"])
+def test_the_sign_of_nan_is_nan(make):
+    (spec,) = structs([make(2)])
+    points = np.array([np.nan, -0.0], spec.dtype)
+    model = jaxport.to_onnx(lax.sign, [spec])
+    (have,) = runtime.run(runtime.open_session(model), [points]).values()
+    assert np.isnan(have[0])
+    assert have[1] == 0
 
 
 def ops(fn, spec, **options) -> list[str]:
