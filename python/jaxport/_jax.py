@@ -92,9 +92,16 @@ def _shard_map_params(eqn: Any) -> dict[str, Any]:
     return {"jaxpr": eqn.params["jaxpr"], "mesh_size": eqn.params["mesh"].size}
 
 
+def _select_params(eqn: Any) -> dict[str, Any]:
+    # A primitive as a parameter, "ge" or "le": its name says all.
+    return {**eqn.params, "select_prim": str(eqn.params["select_prim"])}
+
+
 REWRITES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "jit": _jit_params,
     "scan": _scan_params,
+    "select_and_gather_add": _select_params,
+    "select_and_scatter_add": _select_params,
     "shard_map": _shard_map_params,
     "top_k": _top_k_params,
 }

@@ -8,16 +8,15 @@
 #include "axis/pointwise.h"
 #include "axis/translate.h"
 #include "axis/view.h"
+#include "front/combiner.h"
 
 namespace jaxport::axis {
 namespace {
 
 Views one(View view) { return std::vector<View>{std::move(view)}; }
 
-Views reduce(Translation& t) {
-  t.require_operands(1);
-  const View& view = t.in[0];
-  const auto axes = t.axes("axes", view.dims.size());
+View reduced(Translation& t, std::string_view name, const View& view,
+             const std::vector<std::size_t>& axes) {
   Labels over;
   Pattern kept;
   for (std::size_t dim = 0; dim < view.dims.size(); ++dim) {
@@ -27,7 +26,36 @@ Views reduce(Translation& t) {
       kept.push_back(view.dims[dim]);
     }
   }
-  return one({t.graph.reduce(t.eqn.primitive, view.use, over, t.dtype()), std::move(kept)});
+  return {t.graph.reduce(name, view.use, over, view.use.node->dtype), std::move(kept)};
+}
+
+Views reduce(Translation& t) {
+  t.require_operands(1);
+  return one(reduced(t, t.eqn.primitive, t.in[0], t.axes("axes", t.in[0].dims.size())));
+}
+
+// A reduction with a function of the user's. What combines by one primitive is the reduction of
+// that name, combined with the initial value.
+Views general_reduce(Translation& t) {
+  constexpr std::pair<std::string_view, std::string_view> kReductions[] = {
+      {"add", "reduce_sum"},  {"and", "reduce_and"}, {"max", "reduce_max"}, {"min", "reduce_min"},
+      {"mul", "reduce_prod"}, {"or", "reduce_or"},   {"xor", "reduce_xor"}};
+  const front::Attr* attr = front::find(t.eqn.attrs, "jaxpr");
+  const auto* body = attr ? attr->get_if<front::Region>() : nullptr;
+  const std::vector<std::string> names =
+      body ? front::combiners(**body) : std::vector<std::string>{};
+  if (names.empty() || t.in.size() != 2 * names.size()) return std::nullopt;
+  std::vector<View> results;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto* row = std::ranges::find(kReductions, names[i],
+                                        &std::pair<std::string_view, std::string_view>::first);
+    View view = reduced(t, row->second, t.in[i], t.axes("dimensions", t.in[i].dims.size()));
+    t.require(t.in[names.size() + i].dims.empty(), "an initial value is not a scalar");
+    const DType dtype = view.use.node->dtype;
+    view.use = t.graph.pointwise(names[i], {t.in[names.size() + i].use, view.use}, dtype);
+    results.push_back(std::move(view));
+  }
+  return results;
 }
 
 // --- dot_general
@@ -146,6 +174,7 @@ constexpr TranslationRow kRows[] = {
     {"bitcast_convert_type", bitcast_convert_type},
     {"cumsum", cumsum},
     {"dot_general", dot_general},
+    {"reduce", general_reduce},
     {"reduce_and", reduce},
     {"reduce_max", reduce},
     {"reduce_min", reduce},

@@ -1,16 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lower/ctx.h"
+// Running sums, products, maxima, minima and log-sum-exps along an axis.
+#include <algorithm>
+#include <limits>
+
+#include "lower/pad.h"
 
 namespace jaxport::lower {
 namespace {
 
-Results cumsum(Ctx& c) {
-  auto [x] = c.in<1>();
-  const Value axis = c.op.scalar(static_cast<double>(c.param<std::int64_t>("axis")), DType::kI64);
-  return c.op.CumSum(x, axis, onnx::Args{{"reverse", c.param<bool>("reverse") ? 1 : 0}});
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// An associative operation with its neutral element.
+struct Monoid {
+  Value (*combine)(onnx::Builder& op, Value a, Value b);
+  double neutral;
+};
+
+struct Along {
+  std::int64_t axis;
+  bool reverse;
+};
+Along along_of(Ctx& c) { return {c.param<std::int64_t>("axis"), c.param<bool>("reverse")}; }
+
+// In log2(n) steps: after step k an element has combined the 2^k that end with it.
+Value by_doubling(Ctx& c, Value x, const Along& along, const Monoid& monoid) {
+  const auto axis = static_cast<std::size_t>(along.axis);
+  const std::int64_t size = x.shape()[axis].value();
+  for (std::int64_t shift = 1; shift < size; shift *= 2) {
+    PadConfig config(x.rank());
+    config[axis] = along.reverse ? PadDim{-shift, shift, 0} : PadDim{shift, -shift, 0};
+    x = monoid.combine(c.op, padded(c, x, c.op.scalar_like(x, monoid.neutral), config), x);
+  }
+  return x;
 }
 
-constexpr Row kRows[] = {{"cumsum", cumsum}};
+// One element after the other, for an axis of symbolic size.
+Value by_scan(Ctx& c, Value x, const Along& along, const Monoid& monoid) {
+  Dims rest = x.shape();
+  rest.erase(rest.begin() + along.axis);
+  const Value start = c.expand(c.op.scalar_like(x, monoid.neutral), rest);
+  auto body = std::make_shared<onnx::Graph>();
+  {
+    onnx::Builder inner(c.op, *body);
+    const onnx::TensorType type{x.dtype(), rest};
+    const Value before = inner.input("", type), element = inner.input("", type);
+    const Value after = monoid.combine(inner, before, element);
+    inner.output(after, "");
+    inner.output(after, "");
+  }
+  const std::int64_t direction = along.reverse ? 1 : 0;
+  const Values results = c.op.call_n("Scan", {start, x}, 2,
+                                     {{"body", body},
+                                      {"num_scan_inputs", 1},
+                                      {"scan_input_axes", {along.axis}},
+                                      {"scan_output_axes", {along.axis}},
+                                      {"scan_input_directions", {direction}},
+                                      {"scan_output_directions", {direction}}});
+  return results[1];
+}
+
+Value cumulated(Ctx& c, Value x, const Monoid& monoid) {
+  const Along along = along_of(c);
+  const bool is_static = x.shape()[static_cast<std::size_t>(along.axis)].is_static();
+  return is_static ? by_doubling(c, x, along, monoid) : by_scan(c, x, along, monoid);
+}
+
+// log(exp(a) + exp(b)); equal infinities have no difference.
+Value log_add_exp(onnx::Builder& op, Value a, Value b) {
+  const Value larger = op.Max(a, b), difference = op.Sub(op.Min(a, b), larger);
+  const Value share = op.Add(op.Exp(difference), op.scalar_like(a, 1));
+  const Value sum = op.Add(larger, op.Log(share));
+  return op.Where(op.IsNaN(difference), op.Add(a, b), sum);
+}
+
+template <OpName Op>
+Value pair(onnx::Builder& op, Value a, Value b) {
+  return op.call(Op.text, {a, b});
+}
+
+template <OpName Op>
+Results running_op(Ctx& c) {
+  const Along along = along_of(c);
+  const Value axis = c.op.scalar(static_cast<double>(along.axis), DType::kI64);
+  return c.op.call(Op.text, {c.in(0), axis}, {{"reverse", along.reverse ? 1 : 0}});
+}
+
+Results cumlogsumexp(Ctx& c) {
+  const Value x = c.in(0);
+  const DType dtype = x.dtype();
+  const Value wide = byte_width(dtype) < 4 ? c.cast(x, DType::kF32) : x;
+  return c.cast(cumulated(c, wide, {log_add_exp, -kInfinity}), dtype);
+}
+Results cummax(Ctx& c) { return cumulated(c, c.in(0), {pair<"Max">, -kInfinity}); }
+Results cummin(Ctx& c) { return cumulated(c, c.in(0), {pair<"Min">, kInfinity}); }
+Results cumprod(Ctx& c) { return cumulated(c, c.in(0), {pair<"Mul">, 1}); }
+
+constexpr Row kRows[] = {
+    // sorted by primitive
+    {"cumlogsumexp", cumlogsumexp},         {"cummax", cummax},   {"cummin", cummin},
+    {"cumprod", running_op<"CumProd">, 26}, {"cumprod", cumprod}, {"cumsum", running_op<"CumSum">},
+};
+static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 
 }  // namespace
 

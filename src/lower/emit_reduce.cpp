@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that run along some labels: reductions, softmax, normalisations.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
 
-#include "jaxport/error.h"
 #include "lower/emitter.h"
 
 namespace jaxport::lower {
@@ -65,18 +62,30 @@ Value reduced(onnx::Builder& op, std::string_view name, Value x, const Ints& axe
   return op.call(name, {x, op.ints(axes)}, {{"keepdims", keep}});
 }
 
-// all = min, any = max, xor = sum modulo 2.
+Value cast(onnx::Builder& op, Value x, DType to) { return op.Cast(x, onnx::Args{{"to", to}}); }
+
+// Of truth values, or of integers 0 and 1: all = min, any = max, xor = sum modulo 2.
 Value reduced_logical(onnx::Builder& op, const axis::Node& node, Value x, const Ints& axes,
                       bool keep) {
-  if (node.dtype != DType::kBool) {
-    throw Error("E013", fmt::format("primitive '{}' on integers has no ONNX reduction", node.name))
-        .help("reduce truth values, or ask for it to be supported");
-  }
   if (node.name == "reduce_and") return reduced(op, "ReduceMin", x, axes, keep);
   if (node.name == "reduce_or") return reduced(op, "ReduceMax", x, axes, keep);
-  const Value number = op.Cast(x, onnx::Args{{"to", DType::kI32}});
-  const Value sum = reduced(op, "ReduceSum", number, axes, keep);
-  return op.Cast(op.Mod(sum, op.scalar(2, DType::kI32)), onnx::Args{{"to", DType::kBool}});
+  const Value sum = reduced(op, "ReduceSum", cast(op, x, DType::kI64), axes, keep);
+  return cast(op, op.Mod(sum, op.scalar(2, DType::kI64)), x.dtype());
+}
+
+// Bit by bit, the bits along a new last dim: x as u64 divided by 1, 2, 4, …
+Value reduced_bits(onnx::Builder& op, const axis::Node& node, Value x, const Ints& axes,
+                   bool keep) {
+  Ints places;
+  for (int bit = 0; bit < bit_width(node.dtype); ++bit)
+    places.push_back(static_cast<std::int64_t>(std::uint64_t{1} << bit));
+  const Value wide = op.Unsqueeze(cast(op, x, DType::kU64), op.ints({-1}));
+  const Value shifted = op.Div(wide, cast(op, op.ints(places), DType::kU64));
+  const Value bits = cast(op, op.Mod(shifted, op.scalar_like(shifted, 2)), DType::kI64);
+  const Value result = reduced_logical(op, node, bits, axes, keep);
+  const Value sum =
+      op.ReduceSum(op.Mul(result, op.ints(places)), op.ints({-1}), onnx::Args{{"keepdims", 0}});
+  return cast(op, sum, node.dtype);
 }
 
 }  // namespace
@@ -107,10 +116,12 @@ void Emitter::emit_reduce(const Node& node) {
   }
   const Value x = bring(edge, node.sizes, best);
   const auto* found = std::ranges::find(kReduceOps, node.name, &ReduceOp::name);
-  define(node,
-         found != kReduceOps.end() ? reduced(op_, found->op, x, axes, keep_dims)
-                                   : reduced_logical(op_, node, x, axes, keep_dims),
-         result);
+  const bool is_bool = node.dtype == DType::kBool;
+  if (found != kReduceOps.end()) {
+    define(node, reduced(op_, found->op, x, axes, keep_dims), result);
+  } else {
+    define(node, (is_bool ? reduced_logical : reduced_bits)(op_, node, x, axes, keep_dims), result);
+  }
 }
 
 void Emitter::emit_softmax(const Node& node, std::string_view op) {

@@ -1,37 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
+// Orders by TopK, which keeps the order of equal elements.
 #include <algorithm>
+#include <limits>
 
 #include "lower/ctx.h"
 
 namespace jaxport::lower {
 namespace {
 
+// Numbers that stand for x in an order where NaN comes last; the first decides, then the next. In
+// f64 the infinities of narrower floats have room below the one that stands for NaN.
+Values keys_of(Ctx& c, Value x) {
+  if (!is_float(x.dtype())) return {x};
+  const Value is_nan = c.op.IsNaN(x);
+  if (x.dtype() == DType::kF64) {
+    return {c.cast(is_nan, DType::kI32), c.op.Where(is_nan, c.op.scalar_like(x, 0), x)};
+  }
+  const Value wide = c.cast(x, DType::kF64);
+  const Value finite =
+      c.op.Clip(wide, c.op.scalar_like(wide, -1e300), c.op.scalar_like(wide, 1e300));
+  const double infinity = std::numeric_limits<double>::infinity();
+  return {c.op.Where(is_nan, c.op.scalar_like(wide, infinity), finite)};
+}
+
+struct Direction {
+  std::int64_t axis;
+  bool largest_first;
+};
+
+struct Top {
+  Value elements, positions;
+};
+Top top(Ctx& c, Value x, const Dim& count, const Direction& order) {
+  Dims shape = x.shape();
+  shape[static_cast<std::size_t>(order.axis)] = count;
+  const Values found =
+      c.op.call_n("TopK", {x, c.dim(count)}, 2,
+                  {{"axis", order.axis}, {"largest", order.largest_first ? 1 : 0}});
+  for (const Value& result : found) c.op.set_shape(result, shape);
+  return {found[0], found[1]};
+}
+
+Value taken(Ctx& c, Value x, Value positions, std::int64_t axis) {
+  return c.op.GatherElements(x, positions, onnx::Args{{"axis", axis}});
+}
+
+// The positions of the elements in order. Sorting by the last key first and by the first key last
+// leaves what the first calls equal in the order of the others.
+Value positions_by(Ctx& c, const Values& keys, const Direction& order) {
+  const Dim size = keys[0].shape()[static_cast<std::size_t>(order.axis)];
+  Value positions;
+  for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
+    const Value reordered = positions ? taken(c, *key, positions, order.axis) : *key;
+    const Value next = top(c, reordered, size, order).positions;
+    positions = positions ? taken(c, positions, next, order.axis) : next;
+  }
+  return positions;
+}
+
+Results sort(Ctx& c) {
+  const Direction order{c.param<std::int64_t>("dimension"), false};
+  const Values& in = c.operands();
+  const auto count = static_cast<std::size_t>(c.param<std::int64_t>("num_keys"));
+  Values keys;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Values more = keys_of(c, in[i]);
+    keys.insert(keys.end(), more.begin(), more.end());
+  }
+  const Dim size = in[0].shape()[static_cast<std::size_t>(order.axis)];
+  if (in.size() == 1 && keys == in) return top(c, in[0], size, order).elements;
+  const Value positions = positions_by(c, keys, order);
+  Values results;
+  for (const Value& x : in) results.push_back(taken(c, x, positions, order.axis));
+  return results;
+}
+
+// The first k elements in order, and where they are.
+Results first_of(Ctx& c, Value x, std::int64_t k, const Direction& order) {
+  const DType index_dtype = c.out_type(1).dtype;
+  const Values keys = keys_of(c, x);
+  if (keys.size() == 1) {
+    const Top found = top(c, keys[0], k, order);
+    const Value elements = keys[0] == x ? found.elements : taken(c, x, found.positions, order.axis);
+    return Values{elements, c.cast(found.positions, index_dtype)};
+  }
+  const Value positions = c.op.call_with_shape(
+      "Slice", {positions_by(c, keys, order), c.ints({0}), c.ints({k}), c.ints({order.axis})}, {},
+      c.out_type(1).shape);
+  return Values{taken(c, x, positions, order.axis), c.cast(positions, index_dtype)};
+}
+
 Results top_k(Ctx& c) {
   auto [x] = c.in<1>();
   const auto axis =
       c.has("axis") ? c.param<std::int64_t>("axis") : static_cast<std::int64_t>(x.rank()) - 1;
-  const auto k = c.param<std::int64_t>("k");
-  const Values found = c.op.call_n("TopK", {x, c.ints({k})}, 2, {{"axis", axis}});
-  return Values{found[0], c.cast(found[1], c.out_type(1).dtype)};
+  return first_of(c, x, c.param<std::int64_t>("k"), {axis, true});
 }
 
-// Ascending order by TopK of everything, smallest first: equal keys keep their order. The other
-// operands follow the first one.
-Results sort(Ctx& c) {
-  if (c.param<std::int64_t>("num_keys") != 1) c.unsupported("more than one key");
-  const auto dimension = c.param<std::int64_t>("dimension");
-  const Dim size = c.in_type(0).shape[static_cast<std::size_t>(dimension)];
-  const Values found =
-      c.op.call_n("TopK", {c.in(0), c.dim(size)}, 2, {{"axis", dimension}, {"largest", 0}});
-  for (const Value& result : found) c.op.set_shape(result, c.in_type(0).shape);
-  Values results{found[0]};
-  for (std::size_t i = 1; i < c.operands().size(); ++i) {
-    results.push_back(c.op.GatherElements(c.in(i), found[1], onnx::Args{{"axis", dimension}}));
-  }
-  return results;
+// Exact, as XLA is on CPU.
+Results approx_top_k(Ctx& c) {
+  auto [x] = c.in<1>();
+  if (!c.param<bool>("aggregate_to_topk")) c.unsupported("partial results");
+  const auto given = c.param<std::int64_t>("reduction_dimension");
+  const auto axis = given < 0 ? given + static_cast<std::int64_t>(x.rank()) : given;
+  return first_of(c, x, c.param<std::int64_t>("k"), {axis, c.param<bool>("is_max_k")});
 }
 
-constexpr Row kRows[] = {{"sort", sort}, {"top_k", top_k}};
+constexpr Row kRows[] = {{"approx_top_k", approx_top_k}, {"sort", sort}, {"top_k", top_k}};
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 
 }  // namespace

@@ -1,33 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce_window_max/min/sum: a pooling op where there is one, else strided slices combined one dim
-// at a time.
+// Reductions of windows: a pooling op where there is one, else strided slices combined one dim at a
+// time.
+#include "lower/window.h"
+
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
-#include "lower/pad.h"
+#include "front/combiner.h"
 
 namespace jaxport::lower {
 namespace {
 
-struct Window {
-  Ints size, stride, dilation;
-  PadConfig padding;  // with the base dilation as interior
-};
-
-Window window_of(Ctx& c) {
-  Window window{c.param<Ints>("window_dimensions"),
-                c.param<Ints>("window_strides"),
-                c.param<Ints>("window_dilation"),
-                {}};
-  const Ints base_dilation = c.param<Ints>("base_dilation");
-  const auto& padding = *c.attr("padding").get_if<front::List>();
-  for (std::size_t i = 0; i < padding.size(); ++i) {
-    const auto& pair = *padding[i].get_if<front::List>();
-    window.padding.push_back(
-        {*pair[0].get_if<std::int64_t>(), *pair[1].get_if<std::int64_t>(), base_dilation[i] - 1});
-  }
-  return window;
-}
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool is_windowed(const Window& window, std::size_t i) {
   return window.size[i] != 1 || window.stride[i] != 1 || window.padding[i].low != 0 ||
@@ -61,8 +46,7 @@ Window permuted(const Window& window, const Ints& perm) {
 
 // Combines `size` shifted slices along one dim.
 Value slide(Ctx& c, Value x, const Window& window, std::size_t i, std::string_view combine) {
-  const std::int64_t reach = (window.size[i] - 1) * window.dilation[i];
-  const Dim count = floordiv(x.shape()[i] - reach - 1, window.stride[i]) + 1;
+  const Dim count = window_count(window, x.shape(), i);
   Dims shape = x.shape();
   shape[i] = count;
   const Value axis = c.ints({static_cast<std::int64_t>(i)}), step = c.ints({window.stride[i]});
@@ -76,8 +60,8 @@ Value slide(Ctx& c, Value x, const Window& window, std::size_t i, std::string_vi
   return result;
 }
 
-Value slide_all(Ctx& c, Value x, const Window& window, std::string_view combine, Value init) {
-  x = padded(c, x, init, window.padding);
+Value slide_all(Ctx& c, Value x, const Window& window, std::string_view combine, double neutral) {
+  x = padded(c, x, c.op.scalar_like(x, neutral), window.padding);
   for (std::size_t i = 0; i < window.size.size(); ++i) {
     if (window.size[i] != 1 || window.stride[i] != 1) x = slide(c, x, window, i, combine);
   }
@@ -133,16 +117,6 @@ Plan plan_of(Ctx& c) {
   return plan;
 }
 
-// What never wins a comparison: the smallest and the largest value of a dtype.
-Tensor lowest(DType dtype) {
-  if (is_float(dtype)) return scalar(dtype, -std::numeric_limits<double>::infinity());
-  return int_scalar(dtype, is_signed(dtype) ? std::int64_t{-1} << (bit_width(dtype) - 1) : 0);
-}
-Tensor highest(DType dtype) {
-  if (is_float(dtype)) return scalar(dtype, std::numeric_limits<double>::infinity());
-  return int_scalar(dtype, is_signed(dtype) ? ~(std::int64_t{-1} << (bit_width(dtype) - 1)) : -1);
-}
-
 Results reduce_window_max(Ctx& c) {
   auto [x] = c.in<1>();
   const Plan plan = plan_of(c);
@@ -150,7 +124,7 @@ Results reduce_window_max(Ctx& c) {
   if (args && is_float(x.dtype())) {
     return pooled(c, x, plan.outside, plan.result, [&](Value v) { return c.op.MaxPool(v, *args); });
   }
-  return slide_all(c, x, plan.window, "Max", c.constant(lowest(x.dtype())));
+  return slide_all(c, x, plan.window, "Max", -kInfinity);
 }
 
 Results reduce_window_min(Ctx& c) {
@@ -161,15 +135,14 @@ Results reduce_window_min(Ctx& c) {
     auto pool = [&](Value v) { return c.op.Neg(c.op.MaxPool(c.op.Neg(v), *args)); };
     return pooled(c, x, plan.outside, plan.result, pool);
   }
-  return slide_all(c, x, plan.window, "Min", c.constant(highest(x.dtype())));
+  return slide_all(c, x, plan.window, "Min", kInfinity);
 }
 
 // AveragePool counts padding, so the sum is the average times the window's volume.
 Value window_sum(Ctx& c, Value x) {
   const Plan plan = plan_of(c);
   auto args = pool_args(plan.window, plan.outside, c.op.opset() >= 19);
-  if (!args || x.dtype() != DType::kF32)
-    return slide_all(c, x, plan.window, "Add", c.op.scalar_like(x, 0));
+  if (!args || x.dtype() != DType::kF32) return slide_all(c, x, plan.window, "Add", 0);
   args->emplace_back("count_include_pad", 1);
   double volume = 1;
   for (std::int64_t size : plan.window.size) volume *= static_cast<double>(size);
@@ -186,12 +159,97 @@ Results reduce_window_sum(Ctx& c) {
   return c.cast(window_sum(c, is_narrow ? c.cast(x, DType::kF32) : x), x.dtype());
 }
 
-constexpr Row kRows[] = {{"reduce_window_max", reduce_window_max, 0, window_order},
+// What a combining primitive is in ONNX, and its neutral element.
+struct Combine {
+  std::string_view op;
+  double neutral;
+};
+struct CombineRow {
+  std::string_view primitive;
+  Combine numbers, integers, truths;
+};
+constexpr CombineRow kCombineRows[] = {
+    {"add", {"Add", 0}, {"Add", 0}, {"Or", 0}},
+    {"and", {}, {"BitwiseAnd", -1}, {"And", 1}},
+    {"max", {"Max", -kInfinity}, {"Max", -kInfinity}, {"Or", 0}},
+    {"min", {"Min", kInfinity}, {"Min", kInfinity}, {"And", 1}},
+    {"mul", {"Mul", 1}, {"Mul", 1}, {"And", 1}},
+    {"or", {}, {"BitwiseOr", 0}, {"Or", 0}},
+    {"xor", {}, {"BitwiseXor", 0}, {"Xor", 0}},
+};
+
+Combine combine_of(std::string_view primitive, DType dtype) {
+  const auto* row = std::ranges::find(kCombineRows, primitive, &CombineRow::primitive);
+  if (dtype == DType::kBool) return row->truths;
+  return is_integer(dtype) ? row->integers : row->numbers;
+}
+
+// A function of the user's. The initial value counts once in each window, padding not at all.
+Results reduce_window(Ctx& c) {
+  const auto* body = c.attr("jaxpr").get_if<front::Region>();
+  const std::vector<std::string> names =
+      body ? front::combiners(**body) : std::vector<std::string>{};
+  if (names.empty())
+    c.unsupported("a function that is not one of add, mul, max, min, and, or, xor");
+  const Window window = window_of(c);
+  Values results;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Value x = c.in(i), init = c.in(names.size() + i);
+    const Combine combine = combine_of(names[i], x.dtype());
+    const Value slid = slide_all(c, x, window, combine.op, combine.neutral);
+    results.push_back(c.op.call(combine.op, {init, slid}));
+  }
+  return results;
+}
+
+constexpr Row kRows[] = {{"reduce_window", reduce_window},
+                         {"reduce_window_max", reduce_window_max, 0, window_order},
                          {"reduce_window_min", reduce_window_min, 0, window_order},
                          {"reduce_window_sum", reduce_window_sum, 0, window_order}};
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 
 }  // namespace
+
+Window window_of(Ctx& c) {
+  const Ints size = c.param<Ints>("window_dimensions"), ones(size.size(), 1);
+  auto dilation = [&](std::string_view name) { return c.has(name) ? c.param<Ints>(name) : ones; };
+  Window window{size, c.param<Ints>("window_strides"), dilation("window_dilation"), {}};
+  const Ints base_dilation = dilation("base_dilation");
+  const auto& padding = *c.attr("padding").get_if<front::List>();
+  for (std::size_t i = 0; i < padding.size(); ++i) {
+    const auto& pair = *padding[i].get_if<front::List>();
+    window.padding.push_back(
+        {*pair[0].get_if<std::int64_t>(), *pair[1].get_if<std::int64_t>(), base_dilation[i] - 1});
+  }
+  return window;
+}
+
+Dim window_count(const Window& window, const Dims& padded, std::size_t i) {
+  const std::int64_t reach = (window.size[i] - 1) * window.dilation[i];
+  return floordiv(padded[i] - reach - 1, window.stride[i]) + 1;
+}
+
+Values window_elements(Ctx& c, Value padded, const Window& window) {
+  const std::size_t rank = window.size.size();
+  Dims counts;
+  for (std::size_t i = 0; i < rank; ++i) counts.push_back(window_count(window, padded.shape(), i));
+  if (rank == 0) return {padded};
+  Ints axes(rank), at(rank, 0);
+  std::iota(axes.begin(), axes.end(), 0);
+  Values elements;
+  for (std::size_t changed = rank; changed > 0;) {
+    Dims starts, ends;
+    for (std::size_t i = 0; i < rank; ++i) {
+      starts.emplace_back(at[i] * window.dilation[i]);
+      ends.push_back(starts[i] + (counts[i] - 1) * window.stride[i] + 1);
+    }
+    const Values slice{padded, c.shape(starts), c.shape(ends), c.ints(axes), c.ints(window.stride)};
+    elements.push_back(c.op.call_with_shape("Slice", slice, {}, counts));
+    changed = rank;  // the next element: the last dim runs fastest
+    while (changed > 0 && ++at[changed - 1] == window.size[changed - 1]) at[--changed] = 0;
+  }
+  return elements;
+}
 
 std::span<const Row> window_rows() { return kRows; }
 

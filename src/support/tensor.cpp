@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <new>
 
@@ -74,6 +75,13 @@ std::int64_t to_int(double value) {
   if (value >= 0x1p63) return INT64_MAX;
   if (value <= -0x1p63) return INT64_MIN;
   return static_cast<std::int64_t>(value);
+}
+
+std::int64_t largest_int(DType dtype) {
+  return is_signed(dtype) ? INT64_MAX >> (64 - bit_width(dtype)) : -1;  // -1: all bits are set
+}
+std::int64_t smallest_int(DType dtype) {
+  return is_signed(dtype) ? INT64_MIN >> (64 - bit_width(dtype)) : 0;
 }
 
 }  // namespace
@@ -150,6 +158,7 @@ MutableTensor allocate(DType dtype, Shape shape) {
           .bytes = memory};
 }
 
+// An infinity is the smallest or largest number of an integer dtype; of bool, false or true.
 Tensor scalar(DType dtype, double value) {
   MutableTensor out = allocate(dtype, {});
   switch (dtype) {
@@ -168,7 +177,7 @@ Tensor scalar(DType dtype, double value) {
       store(out.bytes + sizeof(double), 0.0);
       return out.tensor;
     case DType::kBool:
-      store(out.bytes, static_cast<std::uint8_t>(value != 0));
+      store(out.bytes, static_cast<std::uint8_t>(value != 0 && value != -INFINITY));
       return out.tensor;
     case DType::kU64:
       if (value >= 0x1p63 && value < 0x1p64) {
@@ -182,6 +191,8 @@ Tensor scalar(DType dtype, double value) {
   if (is_float(dtype)) {
     const std::uint16_t bits = double_to_small_float(dtype, value);
     std::memcpy(out.bytes, &bits, byte_width(dtype));
+  } else if (std::isinf(value)) {
+    store_int(out.bytes, dtype, value > 0 ? largest_int(dtype) : smallest_int(dtype));
   } else {
     store_int(out.bytes, dtype, to_int(value));
   }

@@ -68,6 +68,61 @@ CUMULATIVE = [
         tolerance="sum",
     ),
     case("cumsum reverse", lambda x: lax.cumsum(x, 0, reverse=True), [f32(5, 2)], tolerance="sum"),
+    *[
+        case(
+            f"{fn.__name__}{' reverse' if reverse else ''}",
+            lambda x, fn=fn, reverse=reverse: fn(x, 0, reverse=reverse),
+            [f32(9, 2)],
+            also=[[f32("T", 3)], [f32(1, 3)], *([] if fn is lax.cumlogsumexp else [[i32(7)]])],
+            tolerance="sum",
+            opsets=(17, 26),
+        )
+        for fn in (lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp)
+        for reverse in (False, True)
+    ],
+    case(
+        "cumlogsumexp of infinities",
+        lambda x: lax.cumlogsumexp(jnp.float32([-jnp.inf, -jnp.inf, 1, jnp.inf, jnp.inf]) + x),
+        [f32()],
+        tolerance="function",
+    ),
+]
+
+
+def reduce_with(combine, init, dimensions):
+    return lambda x: lax.reduce(x, jnp.asarray(init, x.dtype), combine, dimensions)
+
+
+# A lambda keeps lax.reduce from choosing reduce_sum and its kin by itself.
+GENERAL = [
+    case("add", reduce_with(lambda a, b: b + a, 3, (0,)), [f32(4, 3)], tolerance="sum"),
+    case("mul", reduce_with(lambda a, b: a * b, 2, (0, 1)), [f32(2, 3)], tolerance="sum"),
+    case(
+        "max", reduce_with(lambda a, b: lax.max(a, b), 1, (1,)), [f32("B", 3)], also=[[i32(4, 3)]]
+    ),
+    case(
+        "two results",
+        lambda x, y: lax.reduce(
+            (x, y),
+            (jnp.float32(1), jnp.int32(0)),
+            lambda a, b: (lax.max(a[0], b[0]), lax.min(a[1], b[1])),
+            (0,),
+        ),
+        [f32(4, 3), i32(4, 3)],
+    ),
+    *[
+        case(
+            f"{name} of integers",
+            lambda x, prim=prim: prim.bind(x, axes=(0,)),
+            [i32(4, 9)],
+            also=[[i32("B", 3)]],
+        )
+        for name, prim in (
+            ("and", lax.reduce_and_p),
+            ("or", lax.reduce_or_p),
+            ("xor", lax.reduce_xor_p),
+        )
+    ],
 ]
 
 
@@ -141,6 +196,6 @@ COMPOSED = [
 ]
 
 
-@parity(REDUCTIONS + CUMULATIVE + COMPOSED)
+@parity(REDUCTIONS + CUMULATIVE + GENERAL + COMPOSED)
 def test_reduce(case, capfd):
     check(case, capfd)

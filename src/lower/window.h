@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lower/pad.h"
+
+namespace jaxport::lower {
+
+// Windows that slide over an operand, by dim of the operand.
+struct Window {
+  Ints size, stride, dilation;
+  PadConfig padding;  // with the base dilation as interior
+};
+Window window_of(Ctx& c);  // from the parameters of the equation
+
+// The windows that fit along dim i of an operand that is padded already.
+Dim window_count(const Window& window, const Dims& padded, std::size_t i);
+
+// For each element of a window, in row-major order, what all windows have there.
+Values window_elements(Ctx& c, Value padded, const Window& window);
+
+}  // namespace jaxport::lower

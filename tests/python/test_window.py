@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions of windows with any function, and the derivatives of pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from support.cases import Case, boolean, case, check, f32, i32, parity
+
+DILATED = {"base_dilation": (1, 2), "window_dilation": (2, 1)}
+
+
+def window(combine: Any, init: Any, size: tuple[int, ...], **more: Any) -> Callable[[Any], Any]:
+    strides = more.pop("strides", (1,) * len(size))
+    padding = more.pop("padding", "VALID")
+    return lambda x: lax.reduce_window(x, init, combine, size, strides, padding, **more)
+
+
+def max_pool(x: Any) -> Any:
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 2), (1, 2, 2), "SAME")
+
+
+def min_pool(x: Any) -> Any:
+    return lax.reduce_window(x, jnp.inf, lax.min, (2, 2), (1, 2), ((1, 0), (0, 1)))
+
+
+def weighted(pool: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda x, y: jax.grad(lambda v: (pool(v) * y).sum())(x)
+
+
+CASES = [
+    case(
+        "product",
+        window(lax.mul, np.float32(1), (2, 3)),
+        [f32(4, 6)],
+        also=[[f32("B", 4)]],
+        tolerance="sum",
+    ),
+    case(
+        "product with dilations",
+        window(lax.mul, np.float32(1), (2, 3), **DILATED),
+        [f32(5, 6)],
+        tolerance="sum",
+    ),
+    case(
+        "sum from one",
+        window(lax.add, np.float32(1), (2, 2), padding="SAME"),
+        [f32(4, 6)],
+        tolerance="sum",
+    ),
+    case("max from a number", window(lax.max, np.int32(2), (2, 2), strides=(2, 1)), [i32(4, 6)]),
+    case("max of padded integers", window(lax.max, -(2**31), (3,), padding="SAME"), [i32(6)]),
+    case("any", window(lax.bitwise_or, False, (2, 2)), [boolean(4, 6)]),
+    case("all", window(lax.bitwise_and, True, (2,)), [boolean(9)]),
+    case("xor", window(lax.bitwise_xor, np.int32(0), (3,)), [i32(9)], opsets=(18, 23)),
+    case(
+        "gradient of max pooling",
+        weighted(max_pool),
+        [f32(2, 7, 6), f32(2, 4, 3)],
+        also=[[f32("B", 7, 6), f32("B", 4, 3)]],
+    ),
+    case("gradient of min pooling", weighted(min_pool), [f32(3, 4), f32(3, 2)]),
+    case(
+        "tangent of max pooling",
+        lambda x, t: jax.jvp(max_pool, (x,), (t,)),
+        [f32(2, 7, 6), f32(2, 7, 6)],
+        also=[[f32("B", 7, 6), f32("B", 7, 6)]],
+    ),
+    case(
+        "tangent with dilation",
+        lambda x, t: jax.jvp(window(lax.min, jnp.inf, (2, 2), window_dilation=(2, 3)), (x,), (t,)),
+        [f32(5, 6), f32(5, 6)],
+    ),
+]
+
+
+@parity(CASES)
+def test_window(case: Case, capfd: pytest.CaptureFixture[str]) -> None:
+    check(case, capfd)
