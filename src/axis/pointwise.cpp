@@ -92,6 +92,12 @@ Use first_power(const Call& call) {
   return y && *y == 1 && call[0].node->dtype == call.dtype ? call[0] : Use{};
 }
 
+// x^0 = 1, of NaN too.
+Use zeroth_power(const Call& call) {
+  const auto* y = call.attrs.empty() ? nullptr : call.attrs[0].second.get_if<std::int64_t>();
+  return y && *y == 0 ? call.graph.scalar(1, call.dtype) : Use{};
+}
+
 Use double_negative(const Call& call) {
   return call[0].node->is(Kind::kPointwise, call.name) ? call.graph.child(call[0], 0) : Use{};
 }
@@ -223,10 +229,7 @@ constexpr PointwiseRow kRows[] = {
     {"clz"},
     {"complex", 2},
     {"conj"},
-    {"convert_element_type",
-     1,
-     false,
-     {same_dtype, there_and_back, convert_of_bool}},
+    {"convert_element_type", 1, false, {same_dtype, there_and_back, convert_of_bool}},
     {"cos"},
     {"cosh"},
     {"digamma"},
@@ -246,7 +249,7 @@ constexpr PointwiseRow kRows[] = {
     {"igamma_grad_a", 2},
     {"igammac", 2},
     {"imag"},
-    {"integer_pow", 1, false, {first_power}, {"y"}},
+    {"integer_pow", 1, false, {first_power, zeroth_power}, {"y"}},
     {"is_finite"},
     {"le", 2},
     {"le_to", 2},
@@ -311,8 +314,7 @@ const PointwiseRow* find_pointwise(std::string_view name) {
 Use Graph::pointwise(std::string_view name, std::vector<Use> operands, DType dtype,
                      front::Attrs attrs) {
   if (name == "square") attrs = {{"y", front::Attr{std::int64_t{2}}}};
-  Call call{*this, canonical_name(name), std::move(operands), dtype, std::move(attrs),
-            {}};
+  Call call{*this, canonical_name(name), std::move(operands), dtype, std::move(attrs), {}};
   const PointwiseRow* row = find_pointwise(call.name);
   if (row) {
     std::erase_if(call.attrs, [&](const auto& attr) { return !is_kept(*row, attr.first); });

@@ -29,13 +29,14 @@ Results is_finite(Ctx& c) {
   return c.op.Not(c.op.Or(c.op.IsInf(x), c.op.IsNaN(x)));
 }
 
-// select_n(p, a, b): a where p is false or 0, b where it is true or 1, …
+// select_n(p, a, b): a where p is false or 0, b where it is true or 1, …; an integer out of range
+// picks the nearest case.
 Results select_n(Ctx& c) {
   const Values& in = c.operands();
   if (in[0].dtype() == DType::kBool) return c.op.Where(in[0], in[2], in[1]);
   Value result = in.back();
   for (std::size_t i = in.size() - 2; i >= 1; --i) {
-    const Value here = c.op.Equal(in[0], c.op.scalar_like(in[0], static_cast<double>(i - 1)));
+    const Value here = c.op.LessOrEqual(in[0], c.op.scalar_like(in[0], static_cast<double>(i - 1)));
     result = c.op.Where(here, in[i], result);
   }
   return result;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "lower/ctx.h"
@@ -73,15 +74,24 @@ Results cbrt(Ctx& c) {
   return c.op.Mul(c.op.Sign(x), c.op.Pow(c.op.Abs(x), c.op.scalar_like(x, 1.0 / 3)));
 }
 
-// atan2(y, x) = atan(y / x), moved into the left half plane and fixed on the axes.
+// The sign bit, which -0 has too: its reciprocal is negative.
+Value has_sign(Ctx& c, Value x) {
+  const Value zero = c.op.scalar_like(x, 0);
+  return c.op.Or(c.op.Less(x, zero), c.op.Less(c.op.Reciprocal(x), zero));
+}
+
+// atan2(y, x) = atan(|y| / |x|), then mirrored into its quadrant. Both may be zero or infinite.
 Results atan2(Ctx& c) {
   auto [y, x] = c.in<2>();
-  const Value zero = c.op.scalar_like(x, 0), pi = c.op.scalar_like(x, M_PI);
-  const Value base = c.op.Atan(c.op.Div(y, x));
-  const Value left = c.op.Where(c.op.Less(y, zero), c.op.Sub(base, pi), c.op.Add(base, pi));
-  const Value off_axis = c.op.Where(c.op.Less(x, zero), left, base);
-  const Value up = c.op.Mul(c.op.Sign(y), c.op.scalar_like(x, M_PI / 2));
-  return c.op.Where(c.op.Equal(x, zero), up, off_axis);
+  const Value up = c.op.Abs(y), right = c.op.Abs(x), zero = c.op.scalar_like(x, 0);
+  const Value equal = c.op.Equal(up, right);
+  Value slope = c.op.Where(equal, c.op.scalar_like(x, 1), c.op.Div(up, right));
+  slope = c.op.Where(c.op.Equal(up, zero), zero, slope);
+  const Value any_nan = c.op.Or(c.op.IsNaN(x), c.op.IsNaN(y));
+  slope = c.op.Where(any_nan, c.op.Add(x, y), slope);
+  const Value angle = c.op.Atan(slope), pi = c.op.scalar_like(x, M_PI);
+  const Value mirrored = c.op.Where(has_sign(c, x), c.op.Sub(pi, angle), angle);
+  return c.op.Where(has_sign(c, y), c.op.Neg(mirrored), mirrored);
 }
 
 // ONNX Clip takes scalar bounds only. Both forms give hi when lo > hi, as lax.clamp does.
@@ -91,12 +101,29 @@ Results clamp(Ctx& c) {
   return c.op.Min(c.op.Max(x, lo), hi);
 }
 
+// Rounds toward zero; numbers out of range give the nearest that is inside, NaN gives 0. In f64, of
+// which the bounds of narrower integers are values.
+Value saturated(Ctx& c, Value x, DType to) {
+  const int bits = bit_width(to);
+  const double end = std::ldexp(1, is_signed(to) ? bits - 1 : bits),
+               start = is_signed(to) ? -end : 0;
+  x = c.op.Where(c.op.IsNaN(x), c.op.scalar_like(x, 0), x);
+  x = c.cast(x, DType::kF64);
+  const double last = bits < 64 ? end - 1 : std::nextafter(end, 0.0);
+  const Value inside =
+      c.cast(c.op.Clip(x, c.op.scalar_like(x, start), c.op.scalar_like(x, last)), to);
+  if (bits < 64) return inside;
+  const auto largest = is_signed(to) ? std::numeric_limits<std::int64_t>::max() : -1;
+  return c.op.Where(c.op.GreaterOrEqual(x, c.op.scalar_like(x, end)),
+                    c.constant(int_scalar(to, largest)), inside);
+}
+
 Results convert_element_type(Ctx& c) {
   auto [x] = c.in<1>();
   const DType to = c.out_type().dtype;
   if (is_float(x.dtype()) && to == DType::kBool)
     return c.op.Not(c.op.Equal(x, c.op.scalar_like(x, 0)));
-  return c.cast(x, to);
+  return is_float(x.dtype()) && is_integer(to) ? saturated(c, x, to) : c.cast(x, to);
 }
 
 Value power(Ctx& c, Value x, std::int64_t exponent) {
@@ -110,7 +137,6 @@ Value power(Ctx& c, Value x, std::int64_t exponent) {
 Results integer_pow(Ctx& c) {
   auto [x] = c.in<1>();
   const auto exponent = c.param<std::int64_t>("y");
-  if (exponent == 0) return c.op.Add(c.op.Mul(x, c.op.scalar_like(x, 0)), c.op.scalar_like(x, 1));
   const Value magnitude = power(c, x, std::abs(exponent));
   return exponent > 0 ? magnitude : c.op.Reciprocal(magnitude);
 }

@@ -207,6 +207,52 @@ CONVERSIONS = [
 ]
 
 
-@parity(ARITHMETIC + FUNCTIONS + ACTIVATIONS + COMPARISONS + BITS + CONVERSIONS)
+def edges(*numbers):
+    """Numbers that depend on a zero from outside, so that nothing is folded."""
+    return lambda zero: jnp.asarray(numbers, zero.dtype) + zero
+
+
+ZERO = {"lo": 0, "hi": 0}
+INF, NAN = jnp.inf, jnp.nan
+FAR = edges(NAN, INF, -INF, 1e20, -1e20, 3.7, -3.7, 300, -300, -0.5, 2147483647, 4e9)
+UP = edges(0, 0, 1, -1, INF, INF, -INF, 1, NAN)
+RIGHT = edges(-1, 1, 0, 0, INF, -INF, -INF, -INF, 1)
+
+EDGES = [
+    *[
+        case(
+            f"out of range to {dtype.__name__}",
+            lambda zero, dtype=dtype: FAR(zero).astype(dtype),
+            [f32(**ZERO)],
+            also=[[f64(**ZERO)]],
+        )
+        for dtype in (jnp.int8, jnp.int16, jnp.int32, jnp.uint8, jnp.uint16, jnp.uint32)
+    ],
+    case(
+        "out of range to 64 bits",
+        lambda zero: (FAR(zero).astype(jnp.int64), FAR(zero).astype(jnp.uint64)),
+        [f64(**ZERO)],
+    ),
+    case("atan2 on axes and at infinity", lambda z: lax.atan2(UP(z), RIGHT(z)), [f32(**ZERO)]),
+    case(
+        "division of integers by 0 and -1",
+        lambda z: lax.div(edges(7, -7, 0, -(2**31), 5)(z), edges(0, 2, 0, -1, -3)(z)),
+        [i32(**ZERO)],
+    ),
+    case(
+        "remainder of integers by 0 and -1",
+        lambda z: lax.rem(edges(7, -7, 0, -(2**31), 5)(z), edges(0, 2, 0, -1, -3)(z)),
+        [i32(**ZERO)],
+    ),
+    case("integer_pow 0", lambda z: lax.integer_pow(edges(NAN, INF, 0)(z), 0), [f32(**ZERO)]),
+    case(
+        "select_n picks the nearest case",
+        lambda z, a, b, c: lax.select_n(edges(0, 1, 2, 5, -1)(z), a, b, c),
+        [i32(**ZERO), f32(5), f32(5), f32(5)],
+    ),
+]
+
+
+@parity(ARITHMETIC + FUNCTIONS + ACTIVATIONS + COMPARISONS + BITS + CONVERSIONS + EDGES)
 def test_math(case, capfd):
     check(case, capfd)
