@@ -25,9 +25,34 @@ Order conv_order(const front::Eqn& eqn, std::span<const front::Type>,
   return {{spec("lhs_spec"), spec("rhs_spec")}, {spec("out_spec")}};
 }
 
+// Groups of the batch become groups of features: [G N, C, …] to [N, G C, …].
+Value batch_groups_as_features(Ctx& c, Value x, std::int64_t groups) {
+  Dims apart = x.shape(), merged = x.shape();
+  apart[0] = floordiv(apart[0], groups);
+  merged[0] = apart[0];
+  merged[1] = merged[1] * groups;
+  apart.insert(apart.begin(), Dim(groups));
+  Ints perm(apart.size());
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[0], perm[1]);
+  return c.reshape(c.transpose(c.reshape(x, apart), perm), merged);
+}
+
+// ONNX Runtime refuses a kernel that is larger than the image.
+bool is_empty(const Dims& shape) { return std::ranges::find(shape, Dim(0)) != shape.end(); }
+
+Value empty_result(Ctx& c) {
+  const Ints order = conv_order(c.eqn(), {}, {}).out[0];
+  Dims shape;
+  for (std::int64_t dim : order) shape.push_back(c.out_type().shape[static_cast<std::size_t>(dim)]);
+  return c.expand(c.op.scalar(0, c.out_type().dtype), shape);
+}
+
 Results conv_general_dilated(Ctx& c) {
+  if (is_empty(c.out_type().shape)) return empty_result(c);
   Value x = c.in(0), weight = c.in(1);
-  if (c.param<std::int64_t>("batch_group_count") != 1) c.unsupported("batch_group_count is not 1");
+  const auto batch_groups = c.param<std::int64_t>("batch_group_count");
+  if (batch_groups != 1) x = batch_groups_as_features(c, x, batch_groups);
   x = c.cast(x, c.out_type().dtype);
   weight = c.cast(weight, c.out_type().dtype);
   const Ints lhs_dilation = c.param<Ints>("lhs_dilation");
@@ -51,7 +76,7 @@ Results conv_general_dilated(Ctx& c) {
   const onnx::Args args{{"kernel_shape", kernel},
                         {"strides", c.param<Ints>("window_strides")},
                         {"dilations", c.param<Ints>("rhs_dilation")},
-                        {"group", c.param<std::int64_t>("feature_group_count")},
+                        {"group", batch_groups * c.param<std::int64_t>("feature_group_count")},
                         {"pads", pads}};
   if (c.operands().size() == 3) return c.op.Conv(x, weight, c.in(2), args);
   return c.op.Conv(x, weight, args);

@@ -60,8 +60,9 @@ Order gather_order(const front::Eqn& eqn, std::span<const front::Type> in,
 
 double fill_value(Ctx& c) {
   if (c.has("fill_value")) {
-    if (const auto* truth = c.attr("fill_value").get_if<bool>()) return *truth ? 1 : 0;
-    const auto* integer = c.attr("fill_value").get_if<std::int64_t>();
+    const front::Attr& given = c.attr("fill_value");
+    if (const auto* truth = given.get_if<bool>()) return *truth ? 1 : 0;
+    const auto* integer = given.get_if<std::int64_t>();
     return integer ? static_cast<double>(*integer) : c.param<double>("fill_value");
   }
   const DType dtype = c.out_type().dtype;
@@ -82,8 +83,7 @@ Value filled(Ctx& c, Value taken, Value valid, std::size_t before) {
 // Windows at computed starts: positions for GatherND, operand dims that are taken whole last.
 Value gathered(Ctx& c, const Windows& windows, const std::string& mode) {
   const Value indices = c.cast(c.in(1), DType::kI64);
-  const Positions positions =
-      positions_of(c, indices, c.in_type(0).shape, windows, mode != "promise_in_bounds");
+  const Positions positions = positions_of(c, indices, c.in_type(0).shape, windows, true);
   Value taken = c.op.GatherND(c.in(0), positions.at);
   if (positions.valid && mode == "fill_or_drop") taken = filled(c, taken, positions.valid, 0);
   const Order order = gather_order(c.eqn(), {&c.in_type(0), 2}, {&c.out_type(), 1});
@@ -93,6 +93,15 @@ Value gathered(Ctx& c, const Windows& windows, const std::string& mode) {
   return c.reshape(taken, shape);
 }
 
+bool is_known_inside(Ctx& c, Value index, const Dim& size) {
+  const Tensor* known = c.op.known(index);
+  if (!known || !size.is_static()) return false;
+  std::int64_t i = 0;
+  while (i < known->size() && known->int_at(i) >= 0 && known->int_at(i) < size.value()) ++i;
+  return i == known->size();
+}
+
+// "promise_in_bounds" means "clip" here as in XLA: a broken promise is not an error there.
 Results gather(Ctx& c) {
   const std::string mode = c.param<std::string>("mode");
   const Windows windows = gather_windows(c.eqn(), c.in_type(0).shape);
@@ -102,15 +111,15 @@ Results gather(Ctx& c) {
   auto [x, index] = c.in<2>();
   Dims index_shape = c.in_type(1).shape;
   index_shape.pop_back();
+  const Dim size = c.in_type(0).shape[static_cast<std::size_t>(take->axis)];
+  const bool inside_already = is_known_inside(c, index, size);
   index = c.reshape(c.cast(index, DType::kI64), index_shape);
   const onnx::Args args{{"axis", take->axis}};
-  if (mode == "promise_in_bounds") return c.op.Gather(x, index, args);
-  const Value zero = c.op.scalar(0, DType::kI64);
-  const Value last =
-      c.op.Squeeze(c.dim(c.in_type(0).shape[static_cast<std::size_t>(take->axis)] - 1));
+  if (inside_already) return c.op.Gather(x, index, args);
+  const Value zero = c.op.scalar(0, DType::kI64), last = c.op.Squeeze(c.dim(size - 1));
   const Value inside = c.op.Min(c.op.Max(index, zero), last);
   const Value taken = c.op.Gather(x, inside, args);
-  if (mode == "clip") return taken;
+  if (mode != "fill_or_drop") return taken;
   return filled(c, taken, c.op.Equal(index, inside), static_cast<std::size_t>(take->axis));
 }
 

@@ -81,8 +81,8 @@ Results scattered(Ctx& c, Value updates, std::string_view reduction) {
   const Values in{x, positions.at, c.reshape(updates, update_shape)};
   onnx::Args args;
   if (!reduction.empty()) args.emplace_back("reduction", std::string(reduction));
-  if (positions.valid && mode == "fill_or_drop")
-    return with_spare_row(c, x, in, positions.valid, args);
+  // XLA drops what a broken promise "promise_in_bounds" would write outside.
+  if (positions.valid && mode != "clip") return with_spare_row(c, x, in, positions.valid, args);
   return c.op.call("ScatterND", in, args);
 }
 

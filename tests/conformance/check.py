@@ -17,8 +17,9 @@ import onnxruntime
 import jaxport
 from conformance.harness import Case
 from conformance.outcome import Outcome
+from conformance.ties import settled
 from conformance.tolerances import difference
-from jaxport import _jax, runtime
+from jaxport import runtime
 
 
 def check(
@@ -48,7 +49,7 @@ def _run(case: Case, opset: int, alter: Callable[[onnx.ModelProto], None]) -> tu
         alter(model)
         _check_model(model)
         outputs = _outputs(model, jax.tree.leaves(arguments))
-        _compare(case, expected, outputs)
+        _compare(case, arguments, expected, outputs)
     except _CaseError as failure:
         return failure.kind, failure.detail
     return "pass", ""
@@ -95,16 +96,19 @@ def _outputs(model: onnx.ModelProto, inputs: list[Any]) -> list[np.ndarray]:
     except Exception as error:
         raise _CaseError("not loadable", str(error)) from None
     try:
-        return list(runtime.run(session, [_jax.host_array(value) for value in inputs]).values())
+        return list(runtime.run(session, [np.asarray(value) for value in inputs]).values())
     except Exception as error:
         raise _CaseError("crash", f"ONNX Runtime: {error}") from None
 
 
-def _compare(case: Case, expected: list[Any], outputs: list[np.ndarray]) -> None:
+def _compare(
+    case: Case, arguments: list[Any], expected: list[Any], outputs: list[np.ndarray]
+) -> None:
     if len(expected) != len(outputs):
         raise _CaseError("wrong value", f"{len(outputs)} outputs, JAX has {len(expected)}")
-    for i, (want, have) in enumerate(zip(expected, outputs, strict=True)):
-        found = difference(_jax.host_array(want), have, case.group)
+    wanted = settled(case, arguments, [np.asarray(value) for value in expected])
+    for i, (want, have) in enumerate(zip(wanted, settled(case, arguments, outputs), strict=True)):
+        found = difference(want, have, case.group)
         if found:
             raise _CaseError("wrong value", f"output {i} {found}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -22,6 +22,7 @@ class Case:
     dtype: str
     fn: Callable[..., Any]
     make_arguments: Callable[[], list[Any]]
+    params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def _case(harness: Any) -> Case:
@@ -30,7 +31,14 @@ def _case(harness: Any) -> Case:
         return [jax.tree.map(_array, argument) for argument in harness.dyn_args_maker(random)]
 
     dtype = np.dtype(harness.dtype).name
-    return Case(harness.fullname, harness.group_name, dtype, harness.dyn_fun, make_arguments)
+    return Case(
+        harness.fullname,
+        harness.group_name,
+        dtype,
+        harness.dyn_fun,
+        make_arguments,
+        harness.params,
+    )
 
 
 def _array(leaf: Any) -> Any:

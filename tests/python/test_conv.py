@@ -92,6 +92,28 @@ def window(x, initial, op, size, strides, padding):
     return lax.reduce_window(x, initial, op, (1, *size, 1), (1, *strides, 1), padding)
 
 
+CONVOLUTIONS += [
+    case(
+        "batch groups",
+        lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "VALID", batch_group_count=2),
+        [f32(4, 3, 6, 5), f32(6, 3, 2, 3)],
+        tolerance="sum",
+    ),
+    case(
+        "gradient by the kernel of grouped features",
+        lambda x, w: jax.grad(
+            lambda v: lax.conv_general_dilated(x, v, (2, 1), "SAME", feature_group_count=2).sum()
+        )(w),
+        [f32(2, 4, 6, 5), f32(6, 2, 3, 3)],
+        tolerance="sum",
+    ),
+    case(
+        "a kernel larger than the image",
+        lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "VALID"),
+        [f32(2, 3, 4, 5), f32(3, 3, 5, 2)],
+    ),
+]
+
 POOLING = [
     case(
         "max_pool",

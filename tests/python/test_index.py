@@ -104,6 +104,17 @@ SCATTER = [
         [f32(5), i32(8, lo=0, hi=4), f32(8)],
         opsets=(18, 23),
     ),
+    exact(
+        "a broken promise to write inside",
+        lambda x, i: x.at[i].set(9.0, mode="promise_in_bounds"),
+        [f32(5), i32(6, lo=3, hi=9)],
+    ),
+    exact(
+        "a broken promise to read inside",
+        lambda x, i: x.at[i].get(mode="promise_in_bounds"),
+        [f32(5, 2), i32(6, lo=3, hi=9)],
+        also=[[f32("B", 2), i32(6, lo=0, hi=9)]],
+    ),
     case(
         "segment_sum",
         lambda x, i: jax.ops.segment_sum(x, i, 4),
