@@ -10,19 +10,25 @@
 namespace jaxport::lower {
 namespace {
 
+// A formula of several roundings has no digits of a 16-bit float to spare: it is computed in f32.
+template <Value (*Formula)(Ctx&, Value)>
+Results in_f32(Ctx& c) {
+  auto [x] = c.in<1>();
+  const DType dtype = x.dtype();
+  return c.cast(Formula(c, byte_width(dtype) < 4 ? c.cast(x, DType::kF32) : x), dtype);
+}
+
 // A value whose ONNX kernel would lose digits near zero is computed by an identity that does not.
 
 // expm1(x) = tanh(x/2) * (exp(x) + 1)
-Results expm1(Ctx& c) {
-  auto [x] = c.in<1>();
+Value expm1(Ctx& c, Value x) {
   const Value half = c.op.Mul(x, c.op.scalar_like(x, 0.5));
   return c.op.Mul(c.op.Tanh(half), c.op.Add(c.op.Exp(x), c.op.scalar_like(x, 1)));
 }
 
 // log1p(x) = log(u) * x / (u - 1) with u = 1 + x rounded; x itself where u is 1, log(u) where u - 1
 // is x.
-Results log1p(Ctx& c) {
-  auto [x] = c.in<1>();
+Value log1p(Ctx& c, Value x) {
   const Value one = c.op.scalar_like(x, 1);
   const Value u = c.op.Add(x, one), d = c.op.Sub(u, one), log_u = c.op.Log(u);
   const Value scaled = c.op.Mul(log_u, c.op.Div(x, d));
@@ -48,10 +54,7 @@ constexpr double kErfcFar[] = {-1.047766399936249e1,  1.297719955372516e1, -7.49
                                2.921019019210786,     -1.0152652792027,    4.218463358204948e-1,
                                -2.820767439740514e-1, 5.641895067754075e-1};
 
-Results erfc(Ctx& c) {
-  auto [narrow] = c.in<1>();
-  const DType dtype = narrow.dtype();  // 16-bit floats are rounded once
-  const Value x = byte_width(dtype) < 4 ? c.cast(narrow, DType::kF32) : narrow;
+Value erfc(Ctx& c, Value x) {
   const Value one = c.op.scalar_like(x, 1), two = c.op.scalar_like(x, 2);
   const Value size = c.op.Abs(x), far = c.op.Max(size, one), square = c.op.Mul(far, far);
   const Value y = c.op.Reciprocal(square);
@@ -61,7 +64,7 @@ Results erfc(Ctx& c) {
   const Value is_left = c.op.Less(x, c.op.scalar_like(x, 0));
   const Value outside = c.op.Where(is_left, c.op.Sub(two, tail), tail);
   const Value inside = c.op.Sub(one, c.op.Erf(x));
-  return c.cast(c.op.Where(c.op.Less(size, one), inside, outside), dtype);
+  return c.op.Where(c.op.Less(size, one), inside, outside);
 }
 
 Results exp2(Ctx& c) {
@@ -69,8 +72,7 @@ Results exp2(Ctx& c) {
   return c.op.Pow(c.op.scalar_like(x, 2), x);
 }
 
-Results cbrt(Ctx& c) {
-  auto [x] = c.in<1>();
+Value cbrt(Ctx& c, Value x) {
   return c.op.Mul(c.op.Sign(x), c.op.Pow(c.op.Abs(x), c.op.scalar_like(x, 1.0 / 3)));
 }
 
@@ -219,7 +221,7 @@ constexpr Row kRows[] = {
     {"atan", same<"Atan">},
     {"atan2", atan2},
     {"atanh", same<"Atanh">},
-    {"cbrt", cbrt},
+    {"cbrt", in_f32<cbrt>},
     {"ceil", same<"Ceil">},
     {"clamp", clamp},
     {"convert_element_type", convert_element_type},
@@ -227,14 +229,14 @@ constexpr Row kRows[] = {
     {"cosh", same<"Cosh">},
     {"div", div},
     {"erf", same<"Erf">},
-    {"erfc", erfc},
+    {"erfc", in_f32<erfc>},
     {"exp", same<"Exp">},
     {"exp2", exp2},
-    {"expm1", expm1},
+    {"expm1", in_f32<expm1>},
     {"floor", same<"Floor">},
     {"integer_pow", integer_pow},
     {"log", same<"Log">},
-    {"log1p", log1p},
+    {"log1p", in_f32<log1p>},
     {"logistic", same<"Sigmoid">},
     {"max", same<"Max">},
     {"min", same<"Min">},

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import onnx
 import onnxruntime
@@ -48,7 +49,7 @@ def _run(case: Case, opset: int, alter: Callable[[onnx.ModelProto], None]) -> tu
         model = _converted(case, arguments, opset)
         alter(model)
         _check_model(model)
-        outputs = _outputs(model, jax.tree.leaves(arguments))
+        outputs = _outputs(model, [_packed(value) for value in jax.tree.leaves(arguments)])
         _compare(case, arguments, expected, outputs)
     except _CaseError as failure:
         return failure.kind, failure.detail
@@ -85,7 +86,13 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
                 yield from _nodes(nested)
 
 
-def _outputs(model: onnx.ModelProto, inputs: list[Any]) -> list[np.ndarray]:
+def _packed(value: Any) -> np.ndarray:
+    """Complex numbers cross the border of a model as a last axis of two parts."""
+    array = np.asarray(value)
+    return np.stack([array.real, array.imag], axis=-1) if jnp.iscomplexobj(array) else array
+
+
+def _outputs(model: onnx.ModelProto, inputs: list[np.ndarray]) -> list[np.ndarray]:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
@@ -96,7 +103,7 @@ def _outputs(model: onnx.ModelProto, inputs: list[Any]) -> list[np.ndarray]:
     except Exception as error:
         raise _CaseError("not loadable", str(error)) from None
     try:
-        return list(runtime.run(session, [np.asarray(value) for value in inputs]).values())
+        return list(runtime.run(session, inputs).values())
     except Exception as error:
         raise _CaseError("crash", f"ONNX Runtime: {error}") from None
 
@@ -106,7 +113,7 @@ def _compare(
 ) -> None:
     if len(expected) != len(outputs):
         raise _CaseError("wrong value", f"{len(outputs)} outputs, JAX has {len(expected)}")
-    wanted = settled(case, arguments, [np.asarray(value) for value in expected])
+    wanted = settled(case, arguments, [_packed(value) for value in expected])
     for i, (want, have) in enumerate(zip(wanted, settled(case, arguments, outputs), strict=True)):
         found = difference(want, have, case.group)
         if found:
