@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that JAX leaves open: in which order equal keys come when a sort need not be stable."""
+"""Results that JAX leaves open.
+
+In which order equal keys come when a sort need not be stable, which sign or phase an eigenvector
+has, and which vectors span the space of an eigenvalue that occurs several times.
+"""
 
 from __future__ import annotations
 
@@ -23,4 +27,31 @@ def settled(
         order = np.lexsort(results[::-1], axis=axis)  # the last one is the primary key
         others = [np.take_along_axis(result, order, axis=axis) for result in results[keys:]]
         return [*results[:keys], *others]
+    if case.group in _FACTORS and len(results) > 1:
+        return _FACTORS[case.group](results)
     return results
+
+
+def _eigh(results: list[np.ndarray]) -> list[np.ndarray]:
+    """V diag(w) V^H, V^H V and w do not depend on the choice."""
+    v, w = results
+    return [_product(v * w[..., None, :], _adjoint(v)), _product(_adjoint(v), v), w]
+
+
+def _svd(results: list[np.ndarray]) -> list[np.ndarray]:
+    """The same for U diag(s) V^H; columns beyond the singular values span what is left."""
+    s, u, vh = results
+    count = s.shape[-1]
+    matrix = _product(u[..., :count] * s[..., None, :], vh[..., :count, :])
+    return [s, matrix, _product(_adjoint(u), u), _product(vh, _adjoint(vh))]
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.matmul(a.astype(np.complex128), b).astype(np.result_type(a, b))
+
+
+def _adjoint(a: np.ndarray) -> np.ndarray:
+    return np.conj(np.swapaxes(a, -1, -2))
+
+
+_FACTORS = {"eigh": _eigh, "svd": _svd}
