@@ -38,6 +38,11 @@ Value batch_groups_as_features(Ctx& c, Value x, std::int64_t groups) {
   return c.reshape(c.transpose(c.reshape(x, apart), perm), merged);
 }
 
+// Sums of narrow integers wrap alike when they are formed in i32 and cut at the end.
+DType sum_dtype(DType dtype) {
+  return is_integer(dtype) && byte_width(dtype) < 4 ? DType::kI32 : dtype;
+}
+
 // ONNX Runtime refuses a kernel that is larger than the image.
 bool is_empty(const Dims& shape) { return std::ranges::find(shape, Dim(0)) != shape.end(); }
 
@@ -48,38 +53,48 @@ Value empty_result(Ctx& c) {
   return c.expand(c.op.scalar(0, c.out_type().dtype), shape);
 }
 
-Results conv_general_dilated(Ctx& c) {
-  if (is_empty(c.out_type().shape)) return empty_result(c);
-  Value x = c.in(0), weight = c.in(1);
-  const auto batch_groups = c.param<std::int64_t>("batch_group_count");
-  if (batch_groups != 1) x = batch_groups_as_features(c, x, batch_groups);
-  x = c.cast(x, c.out_type().dtype);
-  weight = c.cast(weight, c.out_type().dtype);
-  const Ints lhs_dilation = c.param<Ints>("lhs_dilation");
-  PadConfig config(x.rank());
-  Ints pads_low, pads_high, kernel;
-  const auto& padding = *c.attr("padding").get_if<front::List>();
-  for (std::size_t i = 0; i < lhs_dilation.size(); ++i) {
-    const auto& pair = *padding[i].get_if<front::List>();
+// Negative padding and dilation of the input are done ahead of the op.
+struct Padding {
+  PadConfig ahead;  // of all dims
+  Ints pads;        // of the op: the low ends of the spatial dims, then the high ends
+};
+Padding padding_of(Ctx& c) {
+  const Ints dilation = c.param<Ints>("lhs_dilation");
+  const auto& given = *c.attr("padding").get_if<front::List>();
+  Padding padding{PadConfig(2), {}};
+  Ints high_ends;
+  for (std::size_t i = 0; i < dilation.size(); ++i) {
+    const auto& pair = *given[i].get_if<front::List>();
     const std::int64_t low = *pair[0].get_if<std::int64_t>(),
                        high = *pair[1].get_if<std::int64_t>();
-    // Negative padding and dilation of the input are done ahead of the op.
-    config[i + 2] = {std::min<std::int64_t>(low, 0), std::min<std::int64_t>(high, 0),
-                     lhs_dilation[i] - 1};
-    pads_low.push_back(std::max<std::int64_t>(low, 0));
-    pads_high.push_back(std::max<std::int64_t>(high, 0));
-    kernel.push_back(weight.shape()[i + 2].value());
+    padding.ahead.push_back(
+        {std::min<std::int64_t>(low, 0), std::min<std::int64_t>(high, 0), dilation[i] - 1});
+    padding.pads.push_back(std::max<std::int64_t>(low, 0));
+    high_ends.push_back(std::max<std::int64_t>(high, 0));
   }
-  x = padded(c, x, c.op.scalar_like(x, 0), config);
-  Ints pads = pads_low;
-  pads.insert(pads.end(), pads_high.begin(), pads_high.end());
+  padding.pads.insert(padding.pads.end(), high_ends.begin(), high_ends.end());
+  return padding;
+}
+
+Results conv_general_dilated(Ctx& c) {
+  if (is_empty(c.out_type().shape)) return empty_result(c);
+  const DType dtype = sum_dtype(c.out_type().dtype);
+  Value x = c.cast(c.in(0), dtype);
+  const Value weight = c.cast(c.in(1), dtype);
+  const auto batch_groups = c.param<std::int64_t>("batch_group_count");
+  if (batch_groups != 1) x = batch_groups_as_features(c, x, batch_groups);
+  const Padding padding = padding_of(c);
+  x = padded(c, x, c.op.scalar_like(x, 0), padding.ahead);
+  Ints kernel;
+  for (std::size_t i = 2; i < weight.rank(); ++i) kernel.push_back(weight.shape()[i].value());
   const onnx::Args args{{"kernel_shape", kernel},
                         {"strides", c.param<Ints>("window_strides")},
                         {"dilations", c.param<Ints>("rhs_dilation")},
                         {"group", batch_groups * c.param<std::int64_t>("feature_group_count")},
-                        {"pads", pads}};
-  if (c.operands().size() == 3) return c.op.Conv(x, weight, c.in(2), args);
-  return c.op.Conv(x, weight, args);
+                        {"pads", padding.pads}};
+  const Value result =
+      c.operands().size() == 3 ? c.op.Conv(x, weight, c.in(2), args) : c.op.Conv(x, weight, args);
+  return c.cast(result, c.out_type().dtype);
 }
 
 constexpr Row kRows[] = {{"conv_general_dilated", conv_general_dilated, 0, conv_order}};

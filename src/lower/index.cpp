@@ -161,6 +161,7 @@ Value window_positions(Ctx& c, Value starts, const Dims& window) {
 Results dynamic_update_slice(Ctx& c) {
   const Dims window = c.in_type(1).shape;
   if (window.empty()) return c.in(1);
+  if (std::ranges::find(window, Dim(0)) != window.end()) return c.in(0);
   const Value starts = clamped_starts(c, 2, c.in_type(0).shape, window);
   return c.op.ScatterND(c.in(0), window_positions(c, starts, window), c.in(1));
 }
