@@ -79,6 +79,9 @@ NUMBERS = [
     row("randint", lambda k: random.randint(k, (5, 2), -3, 17)),
     row("bernoulli", lambda k: random.bernoulli(k, 0.3, (20,))),
     row("categorical", lambda k, x: random.categorical(k, x), f32(4, 7)),
+    row("permutation", lambda k: random.permutation(k, 11)),
+    row("permutation of rows", lambda k, x: random.permutation(k, x), f32(5, 2)),
+    row("choice", lambda k: random.choice(k, 9, (4,), replace=False)),
     row("rademacher", lambda k: random.rademacher(k, (9,))),
     row("normal", lambda k: random.normal(k, (5, 3)), tolerance="function"),
     row("truncated normal", lambda k: truncated(k, (9,)), tolerance="network"),
@@ -102,6 +105,32 @@ def folded(key, numbers):
     return random.key_data(jax.vmap(random.fold_in, (None, 0))(key, numbers))
 
 
+def generated(algorithm, shape, dtype="uint32"):
+    return lambda key: lax.rng_bit_generator(key, shape, dtype, algorithm)
+
+
+def with_rbg_keys(impl):
+    """XLA's generator behind the keys of jax.random."""
+
+    def fn(words):
+        key = random.wrap_key_data(words, impl=impl)
+        first, second = random.split(key)
+        return random.bits(random.fold_in(first, 3), (3,)), random.uniform(second, (2, 2))
+
+    return fn
+
+
+FOUR = [u32(4, hi=2**32 - 1)]
+GENERATOR = [
+    case("philox", generated(lax.RandomAlgorithm.RNG_PHILOX, (5, 7)), FOUR, opsets=OPSETS),
+    case("default", generated(lax.RandomAlgorithm.RNG_DEFAULT, (), "uint8"), FOUR, opsets=OPSETS),
+    case("threefry", generated(lax.RandomAlgorithm.RNG_THREE_FRY, (5, 7)), FOUR, opsets=OPSETS),
+    case("even", generated(lax.RandomAlgorithm.RNG_THREE_FRY, (3, 4)), FOUR, opsets=OPSETS),
+    case("rbg keys", with_rbg_keys("rbg"), FOUR, opsets=OPSETS),
+    case("unsafe_rbg keys", with_rbg_keys("unsafe_rbg"), FOUR, opsets=OPSETS),
+]
+
+
 def moves_keys(words, i):
     """Keys are moved by whatever moves arrays."""
     keys = random.wrap_key_data(words)
@@ -114,7 +143,7 @@ def moves_keys(words, i):
 MOVES = [case("moved keys", moves_keys, [u32(4, 2), i32(lo=0, hi=1)], opsets=OPSETS)]
 
 
-@parity(BITS + NUMBERS + MOVES)
+@parity(BITS + NUMBERS + GENERATOR + MOVES)
 def test_random(case, capfd):
     check(case, capfd)
 

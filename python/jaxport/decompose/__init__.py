@@ -49,6 +49,7 @@ _HOMES = {
     "random_seed": "random",
     "random_split": "random",
     "regularized_incomplete_beta": "special",
+    "rng_bit_generator": "bit_generator",
     "svd": "jacobi",
     "symmetric_product": "triangular",
     "threefry2x32": "random",
