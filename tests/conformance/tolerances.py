@@ -75,6 +75,16 @@ WIDER = [
         at_largest=True,
     ),
     Wider(
+        ("sinh", "cosh"),
+        "exp(x) turns the rounding of a large x into many units",
+        {"float32": 8, "float64": 8},
+    ),
+    Wider(
+        ("pow",),
+        "exp(w log z) turns the rounding of w log z into as many units as that is large",
+        {"complex64": 64, "complex128": 64},
+    ),
+    Wider(
         ("erfc",),
         "exp(-x^2) turns the rounding of x^2 into many units",
         {"float32": 128, "float16": 8, "bfloat16": 8},
@@ -94,13 +104,13 @@ WIDER = [
 
 
 def _entry(group: str, dtype: str) -> tuple[float, bool]:
+    for entry in WIDER:
+        if group in entry.groups and dtype in entry.ulps:
+            return entry.ulps[dtype], entry.at_largest
     if dtype in _PARTS:
         # Units count at the size of the number: one part may cancel. A product is four products.
         ulps, at_largest = _entry(group, _PARTS[dtype])
         return 4 * ulps, at_largest
-    for entry in WIDER:
-        if group in entry.groups and dtype in entry.ulps:
-            return entry.ulps[dtype], entry.at_largest
     return DEFAULT.get(dtype, 0), False
 
 

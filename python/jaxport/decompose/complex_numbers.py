@@ -219,7 +219,11 @@ def _expm1(z: Array, **_: Any) -> jax.Array:
 
 def _log(z: Array, **_: Any) -> jax.Array:
     x, y = _parts(z)
-    return _join(jnp.log(_length(z)), jnp.arctan2(y, x))
+    large, small = jnp.maximum(jnp.abs(x), jnp.abs(y)), jnp.minimum(jnp.abs(x), jnp.abs(y))
+    # Near the unit circle the logarithm of |z| is that of a number near 1.
+    near = jnp.log1p((large - 1) * (large + 1) + small * small) / 2
+    is_near = (large > 0.5) & (large < 2)
+    return _join(jnp.where(is_near, near, jnp.log(_length(z))), jnp.arctan2(y, x))
 
 
 def _log1p(z: Array, **_: Any) -> jax.Array:
@@ -285,7 +289,8 @@ def _acosh(z: Array) -> jax.Array:
 
 def _atanh(z: Array) -> jax.Array:
     x, y = _parts(z)
-    real = jnp.log1p(4 * x / (jnp.square(1 - x) + y * y)) / 4
+    size = jnp.abs(x)
+    real = jnp.copysign(jnp.log1p(4 * size / (jnp.square(1 - size) + y * y)) / 4, x)
     return _join(real, jnp.arctan2(2 * y, (1 - x) * (1 + x) - y * y) / 2)
 
 
@@ -325,9 +330,7 @@ def _is_less(z: Array, w: Array) -> jax.Array:
 
 
 def _extreme(z: Array, w: Array, *, largest: bool) -> jax.Array:
-    first, second = (w, z) if largest else (z, w)
-    is_nan = jnp.isnan(lax.real(z)) | jnp.isnan(lax.imag(z))
-    return jnp.where(_is_less(first, second) | is_nan, z, w)
+    return jnp.where(_is_less(w, z) if largest else _is_less(z, w), z, w)
 
 
 def _over(function: Callable[[Array, Array], Array], empty: complex) -> Callable[..., Any]:
