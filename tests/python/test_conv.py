@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from support.cases import case, check, f32, i32, parity
+from support.cases import case, check, f32, i8, i32, parity
 
 NHWC = ("NHWC", "HWIO", "NHWC")
 NCHW = ("NCHW", "OIHW", "NCHW")
@@ -106,6 +106,11 @@ CONVOLUTIONS += [
         )(w),
         [f32(2, 4, 6, 5), f32(6, 2, 3, 3)],
         tolerance="sum",
+    ),
+    case(
+        "narrow integers wrap",
+        lambda x, w: lax.conv_general_dilated(x, w, (1, 2), "SAME"),
+        [i8(1, 2, 5, 6, lo=-99, hi=99), i8(3, 2, 3, 2, lo=-99, hi=99)],
     ),
     case(
         "a kernel larger than the image",

@@ -131,6 +131,11 @@ SCATTER = [
 
 DYNAMIC = [
     exact(
+        "an empty update",
+        lambda x, y, i: lax.dynamic_update_slice(x, y, (i, 0)),
+        [f32(5, 6), f32(0, 3), i32()],
+    ),
+    exact(
         "dynamic_slice",
         lambda x, i, j: lax.dynamic_slice(x, (i, j), (2, 3)),
         [f32(5, 6), i32(), i32()],
