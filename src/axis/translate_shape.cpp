@@ -109,26 +109,6 @@ Views identity(Translation& t) {
   return t.in;
 }
 
-// The position of each element in row-major order, in two halves of 32 bits.
-Views iota_2x32_shape(Translation& t) {
-  t.require(t.eqn.out.size() == 2, "needs two results");
-  View low{t.graph.scalar(0, t.dtype()), {}};
-  Dim distance(1);
-  for (std::size_t i = t.out_shape().size(); i-- > 0;) {
-    const Dim& size = t.out_shape()[i];
-    if (!size.is_static()) return std::nullopt;
-    low.dims.insert(low.dims.begin(), size.is_one() ? Labels{} : Labels{t.graph.label(size)});
-    if (size.is_one()) continue;
-    const Use step = t.graph.scalar(static_cast<double>(distance.value()), t.dtype());
-    const Use along = t.graph.iota(low.dims[0][0], t.dtype());
-    low.use = t.graph.pointwise(
-        "add", {low.use, t.graph.pointwise("mul", {along, step}, t.dtype())}, t.dtype());
-    distance = distance * size;
-  }
-  if (distance.value() > std::int64_t{1} << 32) return std::nullopt;
-  return std::vector<View>{{t.graph.scalar(0, t.dtype()), low.dims}, low};
-}
-
 constexpr TranslationRow kRows[] = {
     // sorted by primitive
     {"broadcast_in_dim", broadcast_in_dim},
@@ -137,7 +117,6 @@ constexpr TranslationRow kRows[] = {
     {"device_put", identity},
     {"expand_dims", expand_dims},
     {"iota", iota},
-    {"iota_2x32_shape", iota_2x32_shape},
     {"layout_constraint", identity},
     {"mesh_cast", identity},
     {"name", identity},

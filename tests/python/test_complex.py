@@ -35,6 +35,11 @@ FUNCTIONS = [
 ARITHMETIC = [
     row("mul", lambda z, w: z * w, ZB, ZB, tolerance="sum", also=[[Z_DOUBLE, Z_DOUBLE]]),
     row("div", lambda z, w: z / w, Z, Z, tolerance="sum"),
+    row(
+        "extremes with nan",
+        lambda z: (lax.max(z * jnp.nan, z), lax.max(z, z * jnp.nan), lax.min(z * jnp.nan, z)),
+        Z,
+    ),
     row("by a real number", lambda z, x: z * x, Z, f32(3, 4)),
     row("by a literal", lambda z: z * 2j - 1, Z),
     row("by a weight", lambda z: z * jnp.array([1 + 1j, 2, 3j, 4], "complex64"), Z),

@@ -330,7 +330,9 @@ def _is_less(z: Array, w: Array) -> jax.Array:
 
 
 def _extreme(z: Array, w: Array, *, largest: bool) -> jax.Array:
-    return jnp.where(_is_less(w, z) if largest else _is_less(z, w), z, w)
+    """The second where neither is less, as with NaN."""
+    first, second = (w, z) if largest else (z, w)
+    return jnp.where(_is_less(first, second), z, w)
 
 
 def _over(function: Callable[[Array, Array], Array], empty: complex) -> Callable[..., Any]:
