@@ -13,7 +13,14 @@ from collections.abc import Mapping
 import jax.numpy as jnp
 import numpy as np
 
-DEFAULT = {"float32": 4, "float64": 4, "float16": 2, "bfloat16": 2}
+DEFAULT = {
+    "float32": 4,
+    "float64": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "complex64": 16,
+    "complex128": 16,
+}
 
 
 @dataclasses.dataclass(frozen=True)
