@@ -47,7 +47,8 @@ def _svd(results: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.matmul(a.astype(np.complex128), b).astype(np.result_type(a, b))
+    wide = np.complex128 if np.iscomplexobj(a) else np.float64
+    return np.matmul(a.astype(wide), b.astype(wide)).astype(np.result_type(a, b))
 
 
 def _adjoint(a: np.ndarray) -> np.ndarray:
