@@ -107,7 +107,7 @@ std::vector<View> translate(Translation& t) {
     return results ? *std::move(results) : *translate_prim(t);
   }
   for (auto rows : {shape_translations(), index_translations(), math_translations(),
-                    control_translations(), collective_translations()}) {
+                    control_translations(), collective_translations(), window_translations()}) {
     if (const auto* row = find_row(rows, t.eqn.primitive)) {
       if (Views results = row->translate(t)) return *std::move(results);
     }

@@ -127,7 +127,6 @@ Values Emitter::lower_prim(const Node& node, const Row& row, const Order& order)
     return user != plan_.lowerings.end() ? run_user_lowering(user->second, ctx)
                                          : row.lower(ctx).values;
   } catch (Error& error) {
-    if (error.source().empty()) error.at(front::to_string(facts_.program.location(node.location)));
     if (error.equation().empty()) error.equation(equation_text(node));
     throw;
   }

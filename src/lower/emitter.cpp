@@ -89,7 +89,14 @@ void Emitter::run() {
 Values Emitter::run(const Values& arguments) {
   define_inputs(arguments);
   for (const Node* node : facts_.order()) {
-    if (!facts_.is_constant(node) && node->kind != Kind::kInput) emit(*node);
+    if (facts_.is_constant(node) || node->kind == Kind::kInput) continue;
+    try {
+      emit(*node);
+    } catch (Error& error) {
+      if (error.source().empty())
+        error.at(front::to_string(facts_.program.location(node->location)));
+      throw;
+    }
   }
   Values results;
   for (const axis::View& view : facts_.program.outputs) results.push_back(output(view));

@@ -57,10 +57,9 @@ Value with_spare_row(Ctx& c, Value x, Values scatter_inputs, const Value& valid,
   Dims mask_shape = valid.shape();
   mask_shape.resize(at.rank(), Dim(1));
   // The first column of a dropped window points to the spare row, the others to 0.
-  Ints first(static_cast<std::size_t>(at.shape().back().value()), 0);
-  first[0] = 1;
-  const Value spare = c.op.Mul(c.ints(first), c.dim(rows));
-  scatter_inputs[1] = c.op.Where(c.reshape(valid, mask_shape), at, spare);
+  Dims spare(static_cast<std::size_t>(at.shape().back().value()), Dim(0));
+  spare[0] = rows;
+  scatter_inputs[1] = c.op.Where(c.reshape(valid, mask_shape), at, c.shape(spare));
   const Value result = c.op.call("ScatterND", scatter_inputs, args);
   return c.op.call_with_shape("Slice", {result, c.ints({0}), c.dim(rows), c.ints({0})}, {},
                               x.shape());

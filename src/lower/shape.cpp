@@ -48,17 +48,34 @@ Value trimmed(Ctx& c, Value x, const PadConfig& config) {
   return c.op.call_with_shape("Slice", {x, c.shape(starts), c.shape(ends)}, {}, shape);
 }
 
+// Amounts that are computed at run time. Pad removes elements where they turn out negative.
+Value padded_by_sizes(Ctx& c, Value x, Value fill, const Dims& low, const Dims& high) {
+  Dims amounts = low, shape = x.shape();
+  amounts.insert(amounts.end(), high.begin(), high.end());
+  for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = shape[i] + low[i] + high[i];
+  return c.op.call_with_shape("Pad", {x, c.shape(amounts), fill}, {{"mode", "constant"}}, shape);
+}
+
 Results pad(Ctx& c) {
   auto [x, fill] = c.in<2>();
   PadConfig config;
+  Dims low, high;
+  bool is_static = true;
   for (const front::Attr& dim : *c.attr("padding_config").get_if<front::List>()) {
     const auto& triple = *dim.get_if<front::List>();
-    auto number = [&](std::size_t i) {
+    auto amount = [&](std::size_t i) {
       const auto* value = triple[i].get_if<std::int64_t>();
-      if (!value) c.unsupported("a symbolic amount of padding");
-      return *value;
+      return value ? Dim(*value) : *triple[i].get_if<Dim>();
     };
-    config.push_back({number(0), number(1), number(2)});
+    low.push_back(amount(0));
+    high.push_back(amount(1));
+    is_static = is_static && low.back().is_static() && high.back().is_static();
+    config.push_back({0, 0, amount(2).value()});
+  }
+  if (!is_static) return padded_by_sizes(c, padded(c, x, fill, config), fill, low, high);
+  for (std::size_t i = 0; i < config.size(); ++i) {
+    config[i].low = low[i].value();
+    config[i].high = high[i].value();
   }
   return padded(c, x, fill, config);
 }

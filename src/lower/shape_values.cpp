@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "jaxport/error.h"
 
@@ -71,35 +72,85 @@ Value ShapeValues::atom(const DimAtom& atom) {
   return op_.Div(op_.Sub(lhs, op_.Mod(lhs, rhs)), rhs);
 }
 
+namespace {
+
+std::vector<std::string> symbols_of(const DimFactor& factor) {
+  const DimAtom& atom = *factor.atom;
+  if (atom.op == DimAtom::Op::kSymbol) return {atom.symbol};
+  std::vector<std::string> symbols;
+  collect_symbols(atom.lhs, symbols);
+  collect_symbols(atom.rhs, symbols);
+  return symbols;
+}
+
+bool mentions(const DimTerm& term, const std::string& name) {
+  return std::ranges::any_of(term.factors, [&](const DimFactor& factor) {
+    const auto symbols = symbols_of(factor);
+    return std::ranges::find(symbols, name) != symbols.end();
+  });
+}
+
+// The term divided by the symbol; nullopt when it is not a multiple of its first power.
+std::optional<DimTerm> divided(DimTerm term, const std::string& name) {
+  const auto removed = std::erase_if(term.factors, [&](const DimFactor& factor) {
+    return factor.atom->op == DimAtom::Op::kSymbol && factor.atom->symbol == name &&
+           factor.power == 1;
+  });
+  return removed == 1 && !mentions(term, name) ? std::optional(std::move(term)) : std::nullopt;
+}
+
+// One summand is a multiple of the symbol, and no other one depends on it.
+bool is_linear_in(const Dim& size, const std::string& name) {
+  std::size_t multiples = 0;
+  for (const DimTerm& term : size.expr()->terms) {
+    if (!mentions(term, name)) continue;
+    if (!divided(term, name)) return false;
+    ++multiples;
+  }
+  return multiples == 1;
+}
+
+}  // namespace
+
+// A size in which all symbols but one are known gives that one, until nothing is left to learn.
+void ShapeValues::find_solutions() {
+  for (bool learns = true; learns;) {
+    learns = false;
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      std::vector<std::string> symbols;
+      collect_symbols(sources_[i].size, symbols);
+      std::erase_if(symbols, [&](const std::string& name) { return solutions_.contains(name); });
+      if (symbols.size() != 1 || !is_linear_in(sources_[i].size, symbols[0])) continue;
+      solutions_.emplace(symbols[0], i);
+      learns = true;
+    }
+  }
+}
+
 Value ShapeValues::symbol(const std::string& name) {
-  for (const Source& source : sources_) {
-    if (source.size.str() == name) return read(source);
-  }
-  for (const Source& source : sources_) {
-    if (Value value = solve(name, source)) return value;
-  }
+  const auto plain =
+      std::ranges::find(sources_, name, [](const Source& s) { return s.size.str(); });
+  if (plain != sources_.end()) return read(*plain);
+  if (solutions_.empty()) find_solutions();
+  const auto found = solutions_.find(name);
+  if (found != solutions_.end()) return solve(name, sources_[found->second]);
   throw Error("E021", fmt::format("the size '{}' cannot be computed from the inputs' shapes", name))
       .help("give one input a dimension that is just this name");
 }
 
-// size = c * name + k with integers c and k: name = (size - k) / c.
+// size = factor * name + rest: name = (size - rest) / factor.
 Value ShapeValues::solve(const std::string& name, const Source& source) {
-  std::int64_t coefficient = 0, constant = 0;
-  for (const DimTerm& term : source.size.expr()->terms) {
-    if (term.factors.empty()) {
-      constant = term.coefficient;
-    } else if (term.factors.size() == 1 && term.factors[0].power == 1 &&
-               term.factors[0].atom->op == DimAtom::Op::kSymbol &&
-               term.factors[0].atom->symbol == name) {
-      coefficient = term.coefficient;
+  Value value = read(source);
+  DimTerm factor{1, {}};
+  for (const DimTerm& summand : source.size.expr()->terms) {
+    if (mentions(summand, name)) {
+      factor = *divided(summand, name);
     } else {
-      return {};
+      value = op_.Sub(value, term(summand));
     }
   }
-  if (coefficient == 0) return {};
-  Value value = read(source);
-  if (constant != 0) value = op_.Sub(value, op_.ints({constant}));
-  return coefficient == 1 ? value : op_.Div(value, op_.ints({coefficient}));
+  const bool is_one = factor.coefficient == 1 && factor.factors.empty();
+  return is_one ? value : op_.Div(value, term(factor));
 }
 
 Value ShapeValues::shape(const Dims& dims) {

@@ -3,6 +3,7 @@
 // model's inputs.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,7 @@ class ShapeValues {
     std::int64_t axis;
     Dim size;
   };
+  void find_solutions();
   onnx::Value symbol(const std::string& name);
   onnx::Value solve(const std::string& name, const Source& source);
   onnx::Value atom(const DimAtom& atom);
@@ -42,6 +44,7 @@ class ShapeValues {
   onnx::Builder& op_;
   ShapeValues* outer_ = nullptr;
   std::vector<Source> sources_;
+  std::map<std::string, std::size_t> solutions_;  // by symbol: the source that determines it
   std::vector<std::pair<Dim, onnx::Value>> known_;
 };
 

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows with symbolic padding ("SAME" over a symbolic size): the amounts go to a pad of their
+// own, and the window has none.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "axis/translate.h"
+
+namespace jaxport::axis {
+namespace {
+
+using front::Attr;
+using front::List;
+
+struct Padding {
+  Dims low, high;
+  bool is_static = true;
+};
+
+Dim to_dim(const Translation& t, const Attr& attr) {
+  if (const auto* dim = attr.get_if<Dim>()) return *dim;
+  const auto* number = attr.get_if<std::int64_t>();
+  t.require(number != nullptr, "'padding' is not a list of sizes");
+  return *number;
+}
+
+Padding padding_of(const Translation& t) {
+  const Attr* attr = front::find(t.eqn.attrs, "padding");
+  const auto* pairs = attr ? attr->get_if<List>() : nullptr;
+  t.require(pairs != nullptr, "'padding' is not a list of pairs");
+  Padding padding;
+  for (const Attr& item : *pairs) {
+    const auto* pair = item.get_if<List>();
+    t.require(pair && pair->size() == 2, "'padding' is not a list of pairs");
+    padding.low.push_back(to_dim(t, (*pair)[0]));
+    padding.high.push_back(to_dim(t, (*pair)[1]));
+    padding.is_static =
+        padding.is_static && padding.low.back().is_static() && padding.high.back().is_static();
+  }
+  return padding;
+}
+
+// The equation without padding, after a pad of its first operand. dims[i]: where the window's i-th
+// dim is in the operand.
+Views after_pad(Translation& t, const Padding& padding, const std::vector<std::size_t>& dims,
+                double fill) {
+  front::Function function;
+  front::Eqn window = t.eqn;
+  for (front::ValueId& id : window.in) {
+    id = function.add_value(t.function.type(id));
+    function.params.push_back(id);
+  }
+  front::Type padded = t.in_type(0);
+  List config(padded.shape.size(),
+              Attr{List{{Attr{std::int64_t{0}}, Attr{std::int64_t{0}}, Attr{std::int64_t{0}}}}});
+  List none;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    t.require(dims[i] < padded.shape.size(), "'padding' does not fit the operand");
+    config[dims[i]] =
+        Attr{List{{Attr{padding.low[i]}, Attr{padding.high[i]}, Attr{std::int64_t{0}}}}};
+    padded.shape[dims[i]] = padded.shape[dims[i]] + padding.low[i] + padding.high[i];
+    none.push_back(Attr{List{{Attr{std::int64_t{0}}, Attr{std::int64_t{0}}}}});
+  }
+  const front::ValueId filler = function.add_value({padded.dtype, {}});
+  function.constants.push_back({filler, jaxport::scalar(padded.dtype, fill), ""});
+  const front::ValueId wide = function.add_value(padded);
+  function.eqns.push_back(
+      {"pad", {window.in[0], filler}, {wide}, {{"padding_config", Attr{config}}}});
+  window.in[0] = wide;
+  window.out = {function.add_value(t.out_type())};
+  for (auto& [name, value] : window.attrs) {
+    if (name == "padding") value = Attr{none};
+  }
+  function.results = window.out;
+  function.eqns.push_back(std::move(window));
+  return t.inliner.run(function, std::move(t.in));
+}
+
+Views reduce_window(Translation& t, double fill) {
+  t.require_operands(1);
+  const Padding padding = padding_of(t);
+  if (padding.is_static) return std::nullopt;
+  t.require(is_float(t.dtype()) || fill == 0, "symbolic padding needs a floating-point operand");
+  std::vector<std::size_t> dims;
+  for (std::size_t i = 0; i < padding.low.size(); ++i) dims.push_back(i);
+  return after_pad(t, padding, dims, fill);
+}
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+Views reduce_window_max(Translation& t) { return reduce_window(t, -kInfinity); }
+Views reduce_window_min(Translation& t) { return reduce_window(t, kInfinity); }
+Views reduce_window_sum(Translation& t) { return reduce_window(t, 0); }
+
+Views conv_general_dilated(Translation& t) {
+  t.require_operands(2);
+  const Padding padding = padding_of(t);
+  if (padding.is_static) return std::nullopt;
+  for (std::int64_t dilation : front::get_ints(t.eqn, "lhs_dilation")) {
+    t.require(dilation == 1, "symbolic padding of a dilated operand");
+  }
+  const Attr* attr = front::find(t.eqn.attrs, "dimension_numbers");
+  const auto* numbers = attr ? attr->get_if<front::Record>() : nullptr;
+  t.require(numbers && !numbers->fields.empty() && numbers->fields[0].second.get_if<List>(),
+            "'dimension_numbers' is malformed");
+  // lhs_spec: where the batch, the features and the spatial dims are.
+  const auto& spec = *numbers->fields[0].second.get_if<List>();
+  t.require(spec.size() == padding.low.size() + 2, "'padding' does not fit the operand");
+  std::vector<std::size_t> dims;
+  for (std::size_t i = 2; i < spec.size(); ++i) {
+    const auto* dim = spec[i].get_if<std::int64_t>();
+    t.require(dim && *dim >= 0, "'dimension_numbers' is malformed");
+    dims.push_back(static_cast<std::size_t>(*dim));
+  }
+  return after_pad(t, padding, dims, 0);
+}
+
+constexpr TranslationRow kRows[] = {
+    // sorted by primitive
+    {"conv_general_dilated", conv_general_dilated},
+    {"reduce_window_max", reduce_window_max},
+    {"reduce_window_min", reduce_window_min},
+    {"reduce_window_sum", reduce_window_sum},
+};
+static_assert(std::ranges::is_sorted(kRows, {}, &TranslationRow::primitive));
+
+}  // namespace
+
+std::span<const TranslationRow> window_translations() { return kRows; }
+
+}  // namespace jaxport::axis
