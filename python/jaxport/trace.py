@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from . import _core, _jax
+from .advice import advice_for
 from .errors import ConversionError, first_line
 from .inputs import Arguments, describe, read_inputs
 from .names import input_names, output_names, parameter_names
@@ -94,10 +95,11 @@ def _trace_error(fn: Callable[..., Any], arguments: Arguments, error: Exception)
         f"{name}: {describe(value)}" for name, value in zip(names, values, strict=True)
     )
     source, line = _jax.innermost_user_line(error.__traceback__)
+    message = first_line(error)
     return ConversionError(
         "E074",
-        f"JAX cannot trace the function: {type(error).__name__}: {first_line(error)}",
+        f"JAX cannot trace the function: {type(error).__name__}: {message}",
         source=source,
         notes=[f"called with: {called}"],
-        help="the error of JAX above has all details",
+        help=advice_for(message),
     ).with_source_line(line)

@@ -10,6 +10,7 @@ import textwrap
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 from jax.extend.core import Primitive
@@ -77,6 +78,34 @@ def test_what_is_missing_inside_a_loop_names_its_line():
     assert error.code == "E012"
     assert f"test_errors.py:{body.__code__.co_firstlineno + 1} in " in error.source
     assert "router" in error.equation
+
+
+TRACING = {
+    "give size=": (jnp.nonzero, [("B",)]),
+    "give size= to nonzero": (jnp.unique, [(4,)]),
+    "jnp.where": (lambda x: x[x > 0], [(4,)]),
+    "make the number a constant": (lambda x, n: jnp.zeros(n) + x, [(3,), ()]),
+    'constraints=["B >= 5"]': (lambda x: x * 2 if x.shape[0] > 4 else x, [("B",)]),
+    'constraints=["B <= T"]': (lambda x, y: x if x.shape[0] <= y.shape[0] else y, [("B",), ("T",)]),
+    "such as '4*B'": (lambda x: x.reshape(-1, 4), [("B", 3)]),
+    "lax.fori_loop": (lambda x: sum(x[i] for i in range(x.shape[0])), [("B",)]),
+    "a symbolic size stands where": (lambda x: np.zeros(x.shape[0]), [("B",)]),
+    "the same name": (lambda x, y: x + y, [("B",), ("T",)]),
+    "the error of JAX above": (lambda x, y: x @ y, [(3,), (4,)]),
+}
+
+
+@pytest.mark.parametrize("advice", TRACING)
+def test_errors_of_tracing_say_the_way_out(advice):
+    fn, inputs = TRACING[advice]
+    error = error_of(fn, inputs)
+    assert error.code == "E074"
+    assert advice in error.help
+
+
+def test_a_constraint_from_the_advice_decides():
+    (size,) = jax.export.symbolic_shape("B", constraints=["B >= 5"])
+    jaxport.to_onnx(lambda x: x * 2 if x.shape[0] > 4 else x, [jax.ShapeDtypeStruct((size,), "f4")])
 
 
 def test_a_shard_map_over_several_devices():
