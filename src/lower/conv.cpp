@@ -38,11 +38,6 @@ Value batch_groups_as_features(Ctx& c, Value x, std::int64_t groups) {
   return c.reshape(c.transpose(c.reshape(x, apart), perm), merged);
 }
 
-// Sums of narrow integers wrap alike when they are formed in i32 and cut at the end.
-DType sum_dtype(DType dtype) {
-  return is_integer(dtype) && byte_width(dtype) < 4 ? DType::kI32 : dtype;
-}
-
 // ONNX Runtime refuses a kernel that is larger than the image.
 bool is_empty(const Dims& shape) { return std::ranges::find(shape, Dim(0)) != shape.end(); }
 
@@ -78,7 +73,7 @@ Padding padding_of(Ctx& c) {
 
 Results conv_general_dilated(Ctx& c) {
   if (is_empty(c.out_type().shape)) return empty_result(c);
-  const DType dtype = sum_dtype(c.out_type().dtype);
+  const DType dtype = c.out_type().dtype;
   Value x = c.cast(c.in(0), dtype);
   const Value weight = c.cast(c.in(1), dtype);
   const auto batch_groups = c.param<std::int64_t>("batch_group_count");
@@ -92,9 +87,8 @@ Results conv_general_dilated(Ctx& c) {
                         {"dilations", c.param<Ints>("rhs_dilation")},
                         {"group", batch_groups * c.param<std::int64_t>("feature_group_count")},
                         {"pads", padding.pads}};
-  const Value result =
-      c.operands().size() == 3 ? c.op.Conv(x, weight, c.in(2), args) : c.op.Conv(x, weight, args);
-  return c.cast(result, c.out_type().dtype);
+  if (c.operands().size() == 3) return c.op.Conv(x, weight, c.in(2), args);
+  return c.op.Conv(x, weight, args);
 }
 
 constexpr Row kRows[] = {{"conv_general_dilated", conv_general_dilated, 0, conv_order}};
