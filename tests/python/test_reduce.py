@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from support.cases import boolean, case, check, f32, f64, i32, parity
+from support.cases import boolean, c64, case, check, f32, f64, i32, parity
 
 SHAPES = [[f32("B", 3, 4)], [f64(2, 3, 4)]]
 
@@ -99,6 +99,24 @@ GENERAL = [
     case("mul", reduce_with(lambda a, b: a * b, 2, (0, 1)), [f32(2, 3)], tolerance="sum"),
     case(
         "max", reduce_with(lambda a, b: lax.max(a, b), 1, (1,)), [f32("B", 3)], also=[[i32(4, 3)]]
+    ),
+    case(
+        "sum of squares",
+        reduce_with(lambda a, b: a + b * b, 1, (0, 2)),
+        [f32(3, 4, 5)],
+        also=[[f32("T", "B", 2)]],
+        tolerance="sum",
+    ),
+    case("complex product", reduce_with(lambda a, b: a * b, 2, (1,)), [c64(2, 3)], tolerance="sum"),
+    case(
+        "the last of the largest, with its position",
+        lambda x, i: lax.reduce(
+            (x, i),
+            (jnp.float32(-9), jnp.int32(-1)),
+            lambda a, b: tuple(jnp.where(b[0] >= a[0], q, p) for p, q in zip(a, b, strict=True)),
+            (1,),
+        ),
+        [f32(3, 4), i32(3, 4)],
     ),
     case(
         "two results",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from support.cases import Case, boolean, case, check, f32, i32, parity
+from support.cases import Case, boolean, c64, case, check, f32, i32, parity
 
 DILATED = {"base_dilation": (1, 2), "window_dilation": (2, 1)}
 
@@ -57,6 +57,18 @@ CASES = [
     ),
     case("max from a number", window(lax.max, np.int32(2), (2, 2), strides=(2, 1)), [i32(4, 6)]),
     case("max of padded integers", window(lax.max, -(2**31), (3,), padding="SAME"), [i32(6)]),
+    case(
+        "a function of the user's",
+        window(lambda a, b: a + b * b, np.float32(1), (2, 3), padding="SAME", **DILATED),
+        [f32(5, 6)],
+        tolerance="sum",
+    ),
+    case(
+        "complex sum",
+        window(lax.add, np.complex64(1), (2, 2), padding="SAME"),
+        [c64(4, 6)],
+        tolerance="sum",
+    ),
     case("any", window(lax.bitwise_or, False, (2, 2)), [boolean(4, 6)]),
     case("all", window(lax.bitwise_and, True, (2,)), [boolean(9)]),
     case("xor", window(lax.bitwise_xor, np.int32(0), (3,)), [i32(9)], opsets=(18, 23)),

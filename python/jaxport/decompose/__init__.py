@@ -48,6 +48,8 @@ _HOMES = {
     "random_gamma_grad": "special",
     "random_seed": "random",
     "random_split": "random",
+    "reduce": "reduction",
+    "reduce_window": "reduction",
     "regularized_incomplete_beta": "special",
     "rng_bit_generator": "bit_generator",
     "svd": "jacobi",
