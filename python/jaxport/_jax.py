@@ -56,8 +56,8 @@ ALIASES = frozenset({"random_clone", "random_unwrap", "random_wrap"})
 TAKES_PACKED = frozenset(
     {
         "fft",
-        *("checkpoint", "cond", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
-        *("jit", "remat", "remat2", "scan", "shard_map", "while"),
+        *("checkpoint", "cond", "custom_jvp_call", "custom_linear_solve", "custom_vjp_call"),
+        *("custom_vjp_call_jaxpr", "jit", "remat", "remat2", "scan", "shard_map", "while"),
     }
 )
 

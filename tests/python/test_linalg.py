@@ -35,6 +35,10 @@ def symmetric(a):
     return a + transposed(a)
 
 
+def hermitian(a, b):
+    return jax.lax.complex(symmetric(a), b - transposed(b)) / 4
+
+
 def regular(a):
     return a + 6 * jnp.eye(a.shape[-1], dtype=a.dtype)
 
@@ -139,6 +143,56 @@ ROTATIONS = [
 ]
 
 
-@parity(SYSTEMS + REFLECTIONS + ROTATIONS)
+def complex_square(a, b):
+    return jax.lax.complex(a, b)
+
+
+def eigenvalues(a):
+    """What of eigenvalues does not depend on their order, and how far vectors are from being so."""
+    values, left, right = ll.eig(a, compute_left_eigenvectors=True)
+    off_right = jnp.abs(a @ right - right * values[..., None, :])
+    off_left = jnp.abs(adjoint(left) @ a - values[..., :, None] * adjoint(left))
+    return jnp.sort(values.real), jnp.sort(jnp.abs(values.imag)), 1 + off_right, 1 + off_left
+
+
+def adjoint(a):
+    return jnp.conj(transposed(a))
+
+
+def schur_form(a, b):
+    form, vectors = sl.schur(complex_square(a, b))
+    return jnp.abs(vectors @ form @ adjoint(vectors)), jnp.abs(jnp.tril(form, -1))
+
+
+GENERAL = [
+    row("eig", eigenvalues, (5, 5), also=[[(2, 3, 3)], [(1, 1)]]),
+    row("eig of complex numbers", lambda a, b: eigenvalues(complex_square(a, b)), (4, 4), (4, 4)),
+    row("eig of a rotation", lambda a: eigenvalues(jnp.roll(jnp.diag(a), 1, 0)), (4,)),
+    row("roots", lambda p: jnp.sort(jnp.roots(p, strip_zeros=False).real), (4,)),
+    row("schur", schur_form, (4, 4), (4, 4)),
+    row(
+        "complex systems",
+        lambda a, b: jnp.abs(jnp.linalg.solve(regular(complex_square(a, b)), b)),
+        (4, 4),
+        (4, 4),
+    ),
+    row("complex qr", lambda a, b: jnp.linalg.qr(complex_square(a, b))[1].real, (4, 3), (4, 3)),
+    row(
+        "complex cholesky",
+        lambda a, b: jnp.linalg.cholesky(hermitian(a, b) + 9 * jnp.eye(4)).imag,
+        (4, 4),
+        (4, 4),
+    ),
+    row("complex eigh", lambda a, b: ll.eigh(hermitian(a, b))[1], (4, 4), (4, 4)),
+    row(
+        "complex singular values",
+        lambda a, b: jnp.linalg.svd(complex_square(a, b), compute_uv=False),
+        (4, 3),
+        (4, 3),
+    ),
+]
+
+
+@parity(GENERAL + SYSTEMS + REFLECTIONS + ROTATIONS)
 def test_linalg(case, capfd):
     check(case, capfd)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Eigenvalues of general matrices: the complex Schur form by the shifted QR algorithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from .matrix import (
+    adjoint,
+    column,
+    diagonal,
+    identity_like,
+    positions,
+    row,
+    vector_times,
+    with_column,
+    with_row,
+)
+from .orthogonal import hessenberg, householder_product
+
+_SWEEPS = 30  # for each row, as in LAPACK; two or three are usual
+
+
+def schur(
+    a: jax.Array, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Any = None
+) -> tuple[jax.Array, ...]:
+    if not jnp.iscomplexobj(a):
+        raise NotImplementedError("the real Schur form has no decomposition, the complex one has")
+    form, vectors = complex_schur(a)
+    return (form, vectors) if compute_schur_vectors else (form,)
+
+
+def eig(
+    a: jax.Array,
+    *,
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    use_magma: bool | None = None,  # until jax 0.8
+    implementation: Any = None,
+    enable_eigvec_derivs: bool = False,  # jax 0.10
+) -> tuple[jax.Array, ...]:
+    """(values, left vectors, right vectors), the vectors as they are asked for."""
+    form, q = complex_schur(a.astype(jnp.result_type(a.dtype, jnp.complex64)))
+    values = diagonal(form)
+    results = [values if jnp.iscomplexobj(a) else _real_where_close(values)]
+    if compute_left_eigenvectors:  # v^H a = w v^H is a^H v = conj(w) v
+        mirrored = jnp.flip(adjoint(form), (-1, -2))
+        results.append(_unit(q @ jnp.flip(_eigenvectors(mirrored), (-1, -2))))
+    if compute_right_eigenvectors:
+        results.append(_unit(q @ _eigenvectors(form)))
+    return tuple(results)
+
+
+def _real_where_close(values: jax.Array) -> jax.Array:
+    """Eigenvalues of a real matrix: what is real up to rounding is real."""
+    size = jnp.max(jnp.abs(values), axis=-1, keepdims=True, initial=0)
+    is_real = jnp.abs(jnp.imag(values)) <= 4 * jnp.finfo(values.dtype).eps * size
+    return jnp.where(is_real, jnp.real(values).astype(values.dtype), values)
+
+
+def complex_schur(a: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(t, q): a = q t q^H with an upper triangle t."""
+    size = a.shape[-1]
+    form, taus = hessenberg(a)
+    q = identity_like(a, size, size)
+    if size > 1:
+        inner = householder_product(form[..., 1:, :-1], taus)
+        q = q.at[..., 1:, 1:].set(inner)
+
+    def is_unfinished(state: tuple[jax.Array, ...]) -> jax.Array:
+        sweep, last, _, _ = state
+        return (sweep < _SWEEPS * size) & jnp.any(last > 0)
+
+    def sweep(state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        count, last, h, q = state
+        shift = _shift(h, last, count)
+        h, q = _chased(h, q, last, shift)
+        h, last = _deflated(h)
+        return count + 1, last, h, q
+
+    h, last = _deflated(jnp.triu(form, -1))
+    start: tuple[jax.Array, ...] = jnp.int32(0), last, h, q
+    _, _, h, q = lax.while_loop(is_unfinished, sweep, start)
+    return jnp.triu(h), q
+
+
+def _deflated(h: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """h with zeros for what is negligible below the diagonal, and its last row that is not done."""
+    at = positions(h.shape[-1])
+    size = jnp.abs(diagonal(h))
+    near = size + jnp.roll(size, 1, axis=-1)
+    below = jnp.roll(jnp.abs(_subdiagonal(h)), 1, axis=-1)  # h[i, i - 1] at i
+    is_left = (below > jnp.finfo(h.dtype).eps * near) & (at > 0)
+    is_kept = (at[:, None] <= at) | ((at[:, None] == at + 1) & is_left[..., :, None])
+    return jnp.where(is_kept, h, 0), jnp.max(jnp.where(is_left, at, 0), axis=-1)
+
+
+def _subdiagonal(h: jax.Array) -> jax.Array:
+    """h[i + 1, i] at i; zero at the end."""
+    at = positions(h.shape[-1])
+    return jnp.sum(jnp.where(at[:, None] == at + 1, h, 0), axis=-2)
+
+
+def _shift(h: jax.Array, last: jax.Array, count: jax.Array) -> jax.Array:
+    """The eigenvalue of the last two rows that is next to the last one (J. Wilkinson)."""
+    at = positions(h.shape[-1])
+
+    def at_end(i: int, j: int) -> jax.Array:
+        is_here = (at[:, None] == last[..., None, None] - i) & (at == last[..., None, None] - j)
+        return jnp.sum(jnp.where(is_here, h, 0), axis=(-1, -2))
+
+    a, b, c, d = at_end(1, 1), at_end(1, 0), at_end(0, 1), at_end(0, 0)
+    half = 0.5 * (a - d)
+    root = jnp.sqrt(half * half + b * c)
+    root = jnp.where(jnp.real(jnp.conj(half) * root) > 0, -root, root)
+    is_stuck = count % 10 == 9  # a cycle is left by another shift
+    return jnp.where(is_stuck, d + jnp.abs(c), d + half + root)
+
+
+def _chased(
+    h: jax.Array, q: jax.Array, last: jax.Array, shift: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """One implicit QR step on the rows up to `last`."""
+    at = positions(h.shape[-1])
+    start = column(h, 0) - jnp.where(at == 0, shift[..., None], 0)
+
+    def step(k: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        h, q, source = state
+        x = lax.dynamic_index_in_dim(source, k, axis=-1, keepdims=False)
+        y = lax.dynamic_index_in_dim(source, k + 1, axis=-1, keepdims=False)
+        length = jnp.sqrt(jnp.square(jnp.abs(x)) + jnp.square(jnp.abs(y)))
+        is_idle = (k >= last) | (length == 0)
+        safe = jnp.where(is_idle, 1, length).astype(h.dtype)
+        c = jnp.where(is_idle, 1, x / safe)[..., None]
+        s = jnp.where(is_idle, 0, y / safe)[..., None]
+        upper, lower = row(h, k), row(h, k + 1)
+        h = with_row(h, k, jnp.conj(c) * upper + jnp.conj(s) * lower)
+        h = with_row(h, k + 1, c * lower - s * upper)
+        h, q = (_columns_rotated(m, k, c, s) for m in (h, q))
+        return h, q, jnp.where(at > k, column(h, k), 0)
+
+    h, q, _ = lax.fori_loop(0, h.shape[-1] - 1, step, (h, q, start))
+    return h, q
+
+
+def _columns_rotated(a: jax.Array, k: jax.Array, c: jax.Array, s: jax.Array) -> jax.Array:
+    left, right = column(a, k), column(a, k + 1)
+    a = with_column(a, k, c * left + s * right)
+    return with_column(a, k + 1, jnp.conj(c) * right - jnp.conj(s) * left)
+
+
+def _eigenvectors(t: jax.Array) -> jax.Array:
+    """Columns x with t x = t[k, k] x, by substitution from below, for all k at once."""
+    size = t.shape[-1]
+    at = positions(size)
+    values, above = diagonal(t), jnp.triu(t, 1)
+    floor = jnp.finfo(t.dtype).eps * jnp.max(jnp.abs(t), axis=(-1, -2), initial=0)[..., None]
+
+    def step(n: jax.Array, x: jax.Array) -> jax.Array:
+        i = size - 1 - n
+        own = lax.dynamic_index_in_dim(values, i, axis=-1)
+        apart = own - values
+        apart = jnp.where(jnp.abs(apart) <= floor, jnp.where(floor == 0, 1, floor), apart)
+        inside = -vector_times(row(above, i), x) / apart
+        return with_row(x, i, jnp.where(at > i, inside, jnp.where(at == i, 1, 0)))
+
+    return lax.fori_loop(0, size, step, jnp.zeros_like(t))
+
+
+def _unit(v: jax.Array) -> jax.Array:
+    """Columns of length one with a real largest element, as LAPACK has them."""
+    length = jnp.sqrt(jnp.sum(jnp.square(jnp.abs(v)), axis=-2, keepdims=True))
+    size = jnp.abs(v)
+    largest = jnp.take_along_axis(v, jnp.argmax(size, axis=-2)[..., None, :], axis=-2)
+    return v * jnp.conj(largest) / (jnp.abs(largest) * length)
