@@ -73,9 +73,21 @@ MOVES = [
 ]
 
 TRANSFORMS = [
-    row("fft", jnp.fft.fft, ZB, tolerance="sum", also=[[c64(7)], [c128(2, 8)], [f32("B", 6)]]),
+    row(
+        "fft",
+        jnp.fft.fft,
+        ZB,
+        tolerance="sum",
+        also=[[c64(7)], [c128(2, 8)], [c128(2, 7)], [f32("B", 6)]],
+    ),
     row("ifft", jnp.fft.ifft, ZB, tolerance="sum"),
-    row("rfft", jnp.fft.rfft, f32("B", 8), tolerance="sum", also=[[f32(2, 7)], [f64(2, 8)]]),
+    row(
+        "rfft",
+        jnp.fft.rfft,
+        f32("B", 8),
+        tolerance="sum",
+        also=[[f32(2, 7)], [f64(2, 8)], [f64(2, 9)]],
+    ),
     row("irfft", lambda z: jnp.fft.irfft(z, 6), Z, tolerance="sum"),
     row("irfft of odd length", lambda z: jnp.fft.irfft(z, 7), ZB, tolerance="sum"),
     row("fft2", jnp.fft.fft2, ZB, tolerance="sum"),
