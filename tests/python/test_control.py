@@ -9,7 +9,21 @@ import numpy as np
 from jax import lax
 from jax.sharding import PartitionSpec
 
-from support.cases import boolean, case, check, f32, f64, i32, i64, parity
+from support.cases import (
+    bf16,
+    boolean,
+    case,
+    check,
+    f16,
+    f32,
+    f64,
+    i8,
+    i32,
+    i64,
+    parity,
+    u8,
+    u32,
+)
 
 WEIGHT = np.random.default_rng(0).normal(size=(3, 40)).astype(np.float32)
 SQUARE = np.random.default_rng(1).normal(size=(40, 40)).astype(np.float32) / 40
@@ -152,6 +166,12 @@ SCANS = [
         scan(accumulate, jnp.zeros(3)),
         [f32(4, 3)],
         also=[[f32("T", 3)], [f32(1, 3)], [f32(0, 3)]],
+    ),
+    case(
+        "carries of other dtypes",
+        lambda x: lax.scan(lambda c, y: (c + y, jnp.maximum(c, y)), jnp.zeros_like(x[0]), x),
+        [f16("T", 2)],
+        also=[[bf16("T", 2)], [i8("T", 2)], [u8("T", 2)], [u32("T", 2)], [i64("T", 2)]],
     ),
     case("scan of integers", scan(lambda c, x: (c + x, c), jnp.int32(0)), [i32("T")]),
     case("scan of doubles", lambda x: lax.scan(accumulate, jnp.zeros_like(x[0]), x), [f64("T", 2)]),
