@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results that JAX leaves open.
 
-In which order equal keys come when a sort need not be stable, which sign or phase an eigenvector
-has, and which vectors span the space of an eigenvalue that occurs several times.
+In which order equal keys come when a sort need not be stable, in which order eigenvalues come and
+which sign or phase an eigenvector has, and which vectors span the space of an eigenvalue that
+occurs several times.
 """
 
 from __future__ import annotations
@@ -27,9 +28,21 @@ def settled(
         order = np.lexsort(results[::-1], axis=axis)  # the last one is the primary key
         others = [np.take_along_axis(result, order, axis=axis) for result in results[keys:]]
         return [*results[:keys], *others]
-    if case.group in _FACTORS and len(results) > 1:
+    if case.group in _FACTORS and (len(results) > 1 or case.group == "eig"):
         return _FACTORS[case.group](results)
     return results
+
+
+def _eig(results: list[np.ndarray]) -> list[np.ndarray]:
+    """Eigenvalues in order, pairs of conjugate ones together; of each vector v the matrix v v^H."""
+    w, *vectors = results
+    if w.size == 0:
+        return results
+    size = np.abs(w).max(axis=-1, keepdims=True)
+    order = np.lexsort((w.imag, np.round(w.real / size, 3)), axis=-1)
+    columns = [np.take_along_axis(v, order[..., None, :], axis=-1) for v in vectors]
+    projectors = [np.einsum("...ij,...kj->...jik", v, np.conj(v)) for v in columns]
+    return [np.take_along_axis(w, order, axis=-1), *projectors]
 
 
 def _eigh(results: list[np.ndarray]) -> list[np.ndarray]:
@@ -55,4 +68,4 @@ def _adjoint(a: np.ndarray) -> np.ndarray:
     return np.conj(np.swapaxes(a, -1, -2))
 
 
-_FACTORS = {"eigh": _eigh, "svd": _svd}
+_FACTORS = {"eig": _eig, "eigh": _eigh, "svd": _svd}
