@@ -139,6 +139,7 @@ ROTATIONS = [
     row("norm 2", lambda a: jnp.linalg.norm(a, 2), (4, 3)),
     row("rank", jnp.linalg.matrix_rank, (4, 3)),
     row("condition", lambda a: jnp.linalg.cond(regular(a)), (4, 4)),
+    row("expm", lambda a: sl.expm(a / 3), (3, 3), also=[[(2, 2, 2)]]),
     row("matrix_power", lambda a: jnp.linalg.matrix_power(regular(a) / 8, -2), (3, 3)),
 ]
 

@@ -15,6 +15,8 @@ POSITIVE = [[f32("B", 3, lo=0.1)], [f64(3, lo=0.1)], [f32(lo=0.1)]]
 SINGLE = [[f32("B", 3)], [f32()]]
 UNIT = [[f32("B", 3, lo=-0.9, hi=0.9)], [f32(lo=-0.9, hi=0.9)]]
 
+STEPS = (-jnp.inf, -1.0, -0.0, 0.0, 1.0, jnp.inf, jnp.nan)
+
 ARITHMETIC = [
     case("add", lax.add, [f32(2, 3), f32(2, 3)], also=[[f64(3), f64(3)], [i32(4), i32(4)]]),
     case("add broadcast", jnp.add, [f32("B", 1, 3), f32(4, 1)]),
@@ -189,6 +191,16 @@ BITS = [
         ]
     ),
     case("shifts by constants", lambda x: (x << 3, x >> 5), [i32(9, lo=-99)], also=[[u32(9)]]),
+    case(
+        "total order",
+        lambda x: [
+            jnp.searchsorted(jnp.array(STEPS, x.dtype), x * y, side=side)
+            for y in (jnp.nan, jnp.inf, -0.0, 0.5)
+            for side in ("left", "right")
+        ],
+        [f32(9)],
+        also=[[f64(9)]],
+    ),
     case("not", lax.bitwise_not, [boolean(4)], also=[[i32(9)], [u8(9)]]),
 ]
 

@@ -82,6 +82,7 @@ NUMBERS = [
     row("permutation", lambda k: random.permutation(k, 11)),
     row("permutation of rows", lambda k, x: random.permutation(k, x), f32(5, 2)),
     row("choice", lambda k: random.choice(k, 9, (4,), replace=False)),
+    row("choice by weight", lambda k, p: random.choice(k, 6, (5,), p=p), f32(6, lo=0.1)),
     row("rademacher", lambda k: random.rademacher(k, (9,))),
     row("normal", lambda k: random.normal(k, (5, 3)), tolerance="function"),
     row("truncated normal", lambda k: truncated(k, (9,)), tolerance="network"),

@@ -30,6 +30,7 @@ ONE_ARGUMENT = [
     row("erfc far away", lax.erfc, 4, 9, halves=False),
     row("lgamma", lax.lgamma, 0.1, 30, "sum"),
     row("lgamma of negative numbers", lax.lgamma, -5.9, -0.1, "sum"),
+    row("gammasgn", special.gammasgn, -5.9, 4.9),
     row("ndtri", special.ndtri, 0.01, 0.99, "network", halves=False),
     row("spence", special.spence, 0.1, 3, "network", halves=False),
     row("expi", special.expi, 0.1, 3, "network", halves=False),
@@ -62,6 +63,7 @@ TWO_ARGUMENTS = [
     pair("igammac", lax.igammac, (0.1, 9), (0.1, 12), "network"),
     pair("igamma_grad_a", lax.igamma_grad_a, (0.1, 9), (0.1, 12), "network"),
     pair("betainc", lambda a, x: lax.betainc(a, 1 + a, x), (0.1, 9), (0.01, 0.99), "network"),
+    pair("beta", special.beta, (0.1, 5), (0.1, 5), "network"),
     pair("betaln", special.betaln, (0.1, 5), (0.1, 5), "network"),
     case(
         "igamma of a row",
