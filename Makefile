@@ -110,11 +110,14 @@ test-oldest: .venv-oldest/.jaxport ## parity with JAX on the oldest supported ve
 test-oldest-smoke: .venv-oldest/.jaxport
 	$(call run_pytest,.venv-oldest,oldest-smoke) tests/python/test_importer.py tests/python/test_models.py
 
-.PHONY: conformance test-conformance
+.PHONY: conformance conformance-opsets test-conformance
 run_conformance = PYTHONPATH=tests $(BIN)/python -m conformance --jobs $(JOBS)
 conformance: build ## all of JAX's own cases for its primitives; rewrites docs/coverage.md
 	$(run_conformance)
 # Every 13th case; 13 divides no period in which dtypes and modes follow each other.
+# Every op has another lowering in opsets that are older than it, or the error says which one to ask for.
+conformance-opsets: build ## a sample of these cases at every opset that changed something
+	for opset in 17 18 20 21 24 26; do $(run_conformance) --every 11 --opset $$opset; done
 test-conformance: build
 	$(run_conformance) --every 13 --junit $(REPORT)/conformance.xml
 

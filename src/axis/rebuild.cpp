@@ -16,8 +16,8 @@ std::vector<const Node*> topological(const Program& program) {
     order.push_back(node);
   };
   for (const View& view : program.outputs) reach(view.use.node);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const Node* node = order[i];
+  for (std::size_t next = 0; next < order.size();) {  // grows meanwhile
+    const Node* node = order[next++];
     for (const Edge& edge : node->edges) reach(edge.node);
   }
   // Operands are older than their users.

@@ -86,6 +86,7 @@ Views cond(Translation& t) {
   }
   simplify_index(t, branches.size());
   std::vector<std::shared_ptr<Program>> regions;
+  regions.reserve(branches.size());
   for (const Function* branch : branches) regions.push_back(branch_region(t, *branch));
   return translate_prim(t, std::move(regions));
 }

@@ -50,8 +50,8 @@ Value taken(Ctx& c, Value x, Value positions, std::int64_t axis) {
 Value positions_by(Ctx& c, const Values& keys, const Direction& order) {
   const Dim size = keys[0].shape()[static_cast<std::size_t>(order.axis)];
   Value positions;
-  for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
-    const Value reordered = positions ? taken(c, *key, positions, order.axis) : *key;
+  for (const Value& key : Values(keys.rbegin(), keys.rend())) {
+    const Value reordered = positions ? taken(c, key, positions, order.axis) : key;
     const Value next = top(c, reordered, size, order).positions;
     positions = positions ? taken(c, positions, next, order.axis) : next;
   }

@@ -46,7 +46,7 @@ def main() -> int:
     from conformance.outcome import known_list
 
     outcomes = run(given)
-    entries = known_list()
+    entries = known_list(given.opset)
     unexpected = report.surprises(outcomes, entries)
     print(report.tally(outcomes))
     show("listed in known.toml, but better than that", report.cured(outcomes, entries))

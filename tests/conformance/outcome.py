@@ -50,6 +50,7 @@ class Known:
     group: str = "*"
     cases: str = "*"
     dtypes: tuple[str, ...] = ()
+    until_opset: int = 1000  # newer opsets have what the case needs
 
     def covers(self, outcome: Outcome) -> bool:
         """Whether this entry speaks of the case, whatever became of it."""
@@ -60,9 +61,11 @@ class Known:
         )
 
 
-def known_list(path: Path = LIST) -> list[Known]:
-    entries = tomllib.loads(path.read_text())["known"] if path.exists() else []
-    return [Known(**{**entry, "dtypes": tuple(entry.get("dtypes", ()))}) for entry in entries]
+def known_list(opset: int, path: Path = LIST) -> list[Known]:
+    """The entries that speak of an opset."""
+    rows = tomllib.loads(path.read_text())["known"] if path.exists() else []
+    entries = [Known(**{**row, "dtypes": tuple(row.get("dtypes", ()))}) for row in rows]
+    return [entry for entry in entries if opset <= entry.until_opset]
 
 
 def explanation(outcome: Outcome, entries: list[Known]) -> Known | None:
