@@ -9,7 +9,6 @@ from importlib import metadata
 from pathlib import Path
 
 import jaxport
-from conformance import tolerances
 from conformance.outcome import Outcome
 
 
@@ -17,8 +16,9 @@ def fingerprint() -> str:
     """Changes with whatever can change an outcome: jaxport, the tolerances, other packages."""
     digest = hashlib.sha256()
     package = Path(jaxport.__file__).parent
-    sources = [*Path(__file__).parent.glob("*.py"), Path(tolerances.__file__)]
-    for path in sorted([*package.glob("*.py"), *package.glob("*.so"), *sources]):
+    folders = [package, *filter(Path.is_dir, package.iterdir()), Path(__file__).parent]
+    code = [path for folder in folders for path in [*folder.glob("*.py"), *folder.glob("*.so")]]
+    for path in sorted(code):
         digest.update(path.read_bytes())
     for name in ("jax", "jaxlib", "numpy", "onnx", "onnxruntime"):
         digest.update(f"{name} {metadata.version(name)}\n".encode())

@@ -11,7 +11,7 @@ import pytest
 
 from conformance import report
 from conformance.outcome import Known, Outcome, explanation, known_list
-from conformance.results import Results
+from conformance.results import Results, fingerprint
 from conformance.tolerances import DEFAULT, WIDER, difference
 
 FAILED = Outcome("sort_stable", "sort", "float32", "error E013", "more than one key")
@@ -87,6 +87,14 @@ def test_outcomes_of_another_build_are_forgotten(tmp_path: Path) -> None:
     first, *rest = path.read_text().splitlines()
     path.write_text("\n".join([first.replace("fingerprint", "mark"), *rest]))
     assert Results(path, fresh=False).by_name == {}
+
+
+def test_every_module_of_the_package_is_in_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    read_bytes = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda p: (read.append(p.name), read_bytes(p))[1])
+    fingerprint()
+    assert {"api.py", "complex_numbers.py", "tolerances.py"} <= set(read)
 
 
 def test_the_page_counts_and_explains() -> None:
