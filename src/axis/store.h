@@ -43,8 +43,8 @@ struct Graph::Impl {
   std::deque<StoredNode> nodes;           // by id
   std::unordered_set<const StoredNode*, NodeHash, NodeEqual> unsorted_nodes;
   std::unordered_map<Use, Labels, UseHash> inner;  // labels that child() invented, see inner_labels
-  std::vector<Use> selves;   // by id; empty until asked for
-  std::vector<bool> picked;  // by id
+  std::vector<Use> selves;                         // by id; empty until asked for
+  std::vector<bool> picked;                        // by id
   front::LocationId location = front::kNoLocation;
 
   // The node for a draft, existing or new, or a constant when all operands are small constants.
