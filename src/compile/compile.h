@@ -19,7 +19,7 @@ struct Options {
   std::string model_name = "jax_model";
   raise::Options raise;
   target::Target target = target::Target::kOnnxRuntime;
-  lower::UserLowerings lowerings;
+  lower::UserLowerings lowerings = {};
 };
 
 struct StageTime {

@@ -132,7 +132,7 @@ void load(const Tensor& tensor, std::int64_t begin, std::int64_t count, T* into)
       for (std::int64_t i = 0; i < count; ++i) {
         Stored stored;
         std::memcpy(&stored, from + i * static_cast<std::int64_t>(sizeof stored), sizeof stored);
-        into[i] = static_cast<T>(codec.decode(stored));
+        into[i] = static_cast<T>(codec.decode(stored));  // NOLINT: i8 is a number, not a character
       }
     } else {
       other_kind(tensor.dtype);

@@ -20,10 +20,10 @@ bool knows(std::string_view primitive);
 std::vector<Tensor> apply(const front::Eqn& eqn, std::span<const Tensor> operands,
                           std::span<const front::Type> results, const DimBindings& bindings = {});
 
-// Runs a function on concrete inputs; symbolic dims are bound from their shapes. Throws Error E041
-// when the inputs do not fit the parameters.
+// Runs a function on concrete inputs; symbolic dims are bound from their shapes, or by the function
+// around it. Throws Error E041 when the inputs do not fit the parameters.
 std::vector<Tensor> run(const front::Function& function, std::span<const Tensor> inputs,
-                        const DimBindings& bindings = {});
+                        const DimBindings& outer = {});
 
 // The sizes of the symbols in the types of the parameters. Throws Error E041 as run() does.
 DimBindings bind(const front::Function& function, std::span<const Tensor> inputs,

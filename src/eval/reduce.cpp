@@ -29,6 +29,12 @@ Rows rows_over(const Tensor& tensor, const Ints& axes) {
   return rows;
 }
 
+template <class T>
+bool is_nan(T value) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(value);
+  return false;
+}
+
 // Calls visit(value, index) for each element of a row.
 template <class T, class Visit>
 void for_each_in_row(const Rows& rows, std::int64_t row, const Visit& visit) {
@@ -78,7 +84,7 @@ Results arg_reduce(const Call& c) {
       T best{};
       std::int64_t best_index = -1;
       for_each_in_row<T>(rows, row, [&](T x, std::int64_t index) {
-        if (best_index >= 0 && (best != best || (x == x && !Better(x, best)))) return;
+        if (best_index >= 0 && (is_nan(best) || (!is_nan(x) && !Better(x, best)))) return;
         best = x;
         best_index = index;
       });

@@ -15,7 +15,7 @@ int bias_of(std::int64_t bits) { return (1 << (bits - 1)) - 1; }
 // x + d with d between 0.5 and 1.5 units in the last place rounds to the neighbour of x. A unit is
 // between |x| * 2^-mantissa bits and half of that.
 Results nextafter(Ctx& c) {
-  auto [x, to] = c.in<2>();
+  const Value x = c.in(0), to = c.in(1);
   const int mantissa = mantissa_bits(x.dtype()), bias = bias_of(exponent_bits(x.dtype()));
   auto number = [&](double value) { return c.op.scalar_like(to, value); };
   const double largest = std::ldexp(2 - std::ldexp(1, -mantissa), bias);

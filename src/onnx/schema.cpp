@@ -14,9 +14,12 @@ namespace {
 }  // namespace
 
 const Schema* find_schema(std::string_view op, int opset) {
-  const auto versions = std::ranges::equal_range(kSchemas, op, {}, &Schema::op);
-  const auto after = std::ranges::upper_bound(versions, opset, {}, &Schema::since);
-  return after == versions.begin() ? nullptr : &*std::prev(after);
+  const Schema* found = nullptr;
+  const auto* schema = std::ranges::lower_bound(kSchemas, op, {}, &Schema::op);
+  for (; schema != std::end(kSchemas) && schema->op == op && schema->since <= opset; ++schema) {
+    found = schema;
+  }
+  return found;
 }
 
 bool allows(const TypeConstraint& constraint, DType dtype) {

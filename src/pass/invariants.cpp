@@ -12,7 +12,6 @@ namespace {
 
 using onnx::Graph;
 using onnx::Initializer;
-using onnx::kAbsent;
 using onnx::Node;
 using onnx::ValueId;
 

@@ -13,10 +13,11 @@ namespace {
 
 std::vector<Kernel> kernels_of(Target target, const onnx::Schema& schema) {
   if (target == Target::kOnnx) return {{schema.types}};
-  const auto versions = std::ranges::equal_range(kEntries, schema.op, {}, &KernelEntry::op);
-  const auto entry = std::ranges::find(versions, schema.since, &KernelEntry::since);
-  if (entry == versions.end()) return {};
-  return {entry->kernels.begin(), entry->kernels.end()};
+  const auto* entry = std::ranges::lower_bound(kEntries, schema.op, {}, &KernelEntry::op);
+  for (; entry != std::end(kEntries) && entry->op == schema.op; ++entry) {
+    if (entry->since == schema.since) return {entry->kernels.begin(), entry->kernels.end()};
+  }
+  return {};
 }
 
 bool takes(const Kernel& kernel, std::string_view variable, DType dtype) {

@@ -69,6 +69,7 @@ class NodeFacts {
 
   std::string names(const std::vector<ValueId>& ids) const {
     std::vector<std::string> parts;
+    parts.reserve(ids.size());
     for (ValueId id : ids) parts.push_back(id == onnx::kAbsent ? "-" : model_.values[id].name);
     return fmt::format("{}", fmt::join(parts, ", "));
   }
@@ -80,6 +81,7 @@ class NodeFacts {
   template <class T>
   static std::string value_text(const std::vector<T>& values) {
     std::vector<std::string> parts;
+    parts.reserve(values.size());
     for (const T& value : values) parts.push_back(value_text(value));
     return fmt::format("({})", fmt::join(parts, ", "));
   }

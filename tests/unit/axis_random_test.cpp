@@ -73,7 +73,7 @@ class ProgramWriter {
     return coin() ? values_[values_.size() - 1 - below(recent)] : one_of(values_);
   }
 
-  front::ValueId emit(std::string primitive, std::vector<front::ValueId> in, Ints shape,
+  front::ValueId emit(std::string primitive, std::vector<front::ValueId> in, const Ints& shape,
                       front::Attrs attrs = {}) {
     front::Eqn eqn;
     eqn.primitive = std::move(primitive);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dim/dim.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -184,7 +185,7 @@ TEST_F(DimTest, expressions_cannot_explode) {
   EXPECT_EQ(code_of([&] { parse("T^60*T^60"); }), "E022");
   std::string nested = "T";
   for (int i = 0; i < 20; ++i) {
-    nested = "((" + nested + ")//3+a)*((" + nested + ")//5+b)";
+    nested = fmt::format("(({0})//3+a)*(({0})//5+b)", nested);
     if (nested.size() > 100000) break;
   }
   EXPECT_EQ(code_of([&] { parse(nested); }), "E022");

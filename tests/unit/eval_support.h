@@ -49,10 +49,10 @@ inline std::vector<Tensor> evaluate(std::string_view equation,
   std::string_view types = equation.substr(0, equals);
   for (std::size_t i = 0; !types.empty(); ++i) {
     const std::size_t end = types.find("], ");
-    const std::string_view type = types.substr(0, end == types.npos ? end : end + 1);
+    const std::string_view type = types.substr(0, end == std::string_view::npos ? end : end + 1);
     results += fmt::format("{}%r{}: {}", i == 0 ? "" : ", ", i, type);
     names += fmt::format(" %r{}", i);
-    types = end == types.npos ? "" : types.substr(end + 3);
+    types = end == std::string_view::npos ? "" : types.substr(end + 3);
   }
   const std::string text = fmt::format("func @f({}) {{\n  {}{}\n  return{}\n}}\n", params, results,
                                        equation.substr(equals), names);

@@ -122,6 +122,7 @@ std::vector<std::int64_t> transposed(const std::vector<std::int64_t>& data, cons
     offsets = std::move(next);
   }
   std::vector<std::int64_t> result;
+  result.reserve(offsets.size());
   for (std::int64_t offset : offsets) result.push_back(data[static_cast<std::size_t>(offset)]);
   return result;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `jaxport check` and `jaxport diff` find, and how tables look.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -132,7 +133,10 @@ TEST(Check, opsets_without_schemas_are_a_note) {
 
 std::vector<std::string> lines(const std::vector<Difference>& found) {
   std::vector<std::string> result;
-  for (const auto& [what, lhs, rhs] : found) result.push_back(what + ": " + lhs + " | " + rhs);
+  result.reserve(found.size());
+  for (const auto& [what, lhs, rhs] : found) {
+    result.push_back(fmt::format("{}: {} | {}", what, lhs, rhs));
+  }
   return result;
 }
 
