@@ -15,6 +15,7 @@ import jax
 from .errors import ConversionError
 
 _THREEFRY = ("jax._src.random.threefry2x32", "jax._src.prng")  # jax 0.10 split prng
+_LAX = ("jax._src.lax.lax",)
 _SPECIAL = ("jax._src.lax.special",)
 _RANDOM = ("jax._src.random.core", "jax._src.random")
 
@@ -24,6 +25,8 @@ _NAMES = {
     "igamma": (_SPECIAL, "igamma_impl"),
     "igamma_grad_a": (_SPECIAL, "igamma_grad_a_impl"),
     "igammac": (_SPECIAL, "igammac_impl"),
+    "mulhi": (_LAX, "_mulhi_impl"),
+    "ragged_dot_general": (_LAX, "_ragged_dot_general_impl"),
     "random_gamma": (_RANDOM, "_gamma_impl"),
     "random_gamma_grad": (_SPECIAL, "random_gamma_grad_impl"),
     "regularized_incomplete_beta": (_SPECIAL, "regularized_incomplete_beta_impl"),

@@ -55,6 +55,7 @@ constexpr CallRow kCalls[] = {
     // sorted by primitive
     {"checkpoint", "jaxpr"},
     {"closed_call", "call_jaxpr"},
+    {"composite", "jaxpr"},
     {"core_call", "call_jaxpr"},
     {"custom_jvp_call", "call_jaxpr"},
     {"custom_vjp_call", "call_jaxpr"},

@@ -16,6 +16,7 @@ from jax import lax
 import jaxport
 from jaxport import _jax_private, decompose, runtime
 from jaxport.trace import trace
+from support.cases import case, check, f32, parity, u32
 
 
 @pytest.fixture
@@ -101,3 +102,26 @@ def test_nothing_is_loaded_before_it_is_needed():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def ragged(x, w):
+    return lax.ragged_dot(x, w, jnp.array([1, 0, 3], jnp.int32))
+
+
+COMPUTED_BY_JAX = [
+    case("ragged product", ragged, [f32(4, 3), f32(3, 3, 2)], tolerance="sum"),
+    case(
+        "composite",
+        lambda x: lax.composite(jnp.sin, name="my.sin")(x) * 2,
+        [f32("B")],
+        tolerance="function",
+    ),
+]
+if hasattr(lax, "mulhi"):  # jax 0.10
+    WORDS = u32(9, hi=2**32 - 1)
+    COMPUTED_BY_JAX.append(case("high half of a product", lax.mulhi, [WORDS, WORDS], opsets=[23]))
+
+
+@parity(COMPUTED_BY_JAX)
+def test_computed_by_jax(case, capfd):
+    check(case, capfd)
