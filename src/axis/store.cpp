@@ -72,15 +72,14 @@ bool is_unique(const PrimInfo& prim) {
 
 }  // namespace
 
-bool NodeEqual::operator()(const StoredNode* a, const StoredNode* b) const {
-  if (a == b) return true;
-  if (a->hash != b->hash || a->kind != b->kind || a->name != b->name || a->dtype != b->dtype ||
-      a->result != b->result || !same_edges(a->edges, b->edges) || a->out != b->out ||
-      a->sizes != b->sizes || a->roles != b->roles || a->attrs != b->attrs) {
+bool same_content(const StoredNode& a, const StoredNode& b) {
+  if (a.hash != b.hash || a.kind != b.kind || a.name != b.name || a.dtype != b.dtype ||
+      a.result != b.result || !same_edges(a.edges, b.edges) || a.out != b.out ||
+      a.sizes != b.sizes || a.roles != b.roles || a.attrs != b.attrs) {
     return false;
   }
-  if (a->kind == Kind::kConstant) return same_data(a->data, b->data);
-  return a->prim == b->prim || (a->prim && b->prim && same_prim(*a->prim, *b->prim));
+  if (a.kind == Kind::kConstant) return same_data(a.data, b.data);
+  return a.prim == b.prim || (a.prim && b.prim && same_prim(*a.prim, *b.prim));
 }
 
 std::size_t UseHash::operator()(const Use& use) const {
@@ -93,13 +92,14 @@ const Node* Graph::Impl::find_or_add(StoredNode node) {
   node.hash = content_hash_of(node);
   const bool shared = !node.prim || !is_unique(*node.prim);
   if (shared) {
-    if (auto found = unsorted_nodes.find(&node); found != unsorted_nodes.end()) return *found;
+    const auto equal = [&](const StoredNode* other) { return same_content(*other, node); };
+    if (const auto* found = known.find(node.hash, equal)) return *found;
   }
   node.id = static_cast<std::uint32_t>(nodes.size());
   node.name = intern(node.name);
   node.location = location;
   nodes.push_back(std::move(node));
-  if (shared) unsorted_nodes.insert(&nodes.back());
+  if (shared) known.add(nodes.back().hash, &nodes.back());
   return &nodes.back();
 }
 

@@ -15,6 +15,7 @@
 #include "axis/graph.h"
 #include "axis/number.h"
 #include "axis/pointwise.h"
+#include "support/hash_index.h"
 
 namespace jaxport::axis {
 
@@ -23,12 +24,7 @@ struct StoredNode : Node {
   std::uint64_t hash = 0;
 };
 
-struct NodeHash {
-  std::size_t operator()(const StoredNode* node) const { return node->hash; }
-};
-struct NodeEqual {
-  bool operator()(const StoredNode* a, const StoredNode* b) const;
-};
+bool same_content(const StoredNode& a, const StoredNode& b);
 
 // Operands of commutative nodes are sorted by this: constants last, then by falling rank, so that
 // labels are numbered as in the largest operand, then by age.
@@ -39,9 +35,9 @@ inline std::tuple<bool, std::ptrdiff_t, std::uint32_t> canonical_rank(const Use&
 struct Graph::Impl {
   std::shared_ptr<DimScope> dims;
   LabelTable labels;
-  std::unordered_set<std::string> names;  // stable addresses: Node::name points here
-  std::deque<StoredNode> nodes;           // by id
-  std::unordered_set<const StoredNode*, NodeHash, NodeEqual> unsorted_nodes;
+  std::unordered_set<std::string> names;           // stable addresses: Node::name points here
+  std::deque<StoredNode> nodes;                    // by id
+  HashIndex<const StoredNode*> known;              // those that may be shared
   std::unordered_map<Use, Labels, UseHash> inner;  // labels that child() invented, see inner_labels
   std::vector<Use> selves;                         // by id; empty until asked for
   std::vector<bool> picked;                        // by id

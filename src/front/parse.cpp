@@ -6,12 +6,12 @@
 #include <limits>
 #include <optional>
 #include <type_traits>
-#include <unordered_map>
 
 #include "front/literal.h"
 #include "front/reader.h"
 #include "front/text.h"
 #include "jaxport/error.h"
+#include "support/hash_index.h"
 #include "support/text.h"
 
 namespace jaxport::front {
@@ -20,7 +20,11 @@ namespace {
 // What one function being read knows beyond its data.
 struct Body {
   Function& function;
-  std::unordered_map<std::string, ValueId> ids;
+  HashIndex<ValueId> ids;  // by the hash of the name
+
+  const ValueId* find(std::string_view name) const {
+    return ids.find(hash_text(name), [&](ValueId id) { return function.values[id].name == name; });
+  }
 };
 
 class Parser {
@@ -101,7 +105,9 @@ class Parser {
     eqn.in = operands(body);
     if (in_.peek() == '{') eqn.attrs = attrs();
     if (in_.take_word("loc")) eqn.location = location();
-    for (auto& [type, name] : results) eqn.out.push_back(define(body, std::move(type), name));
+    for (auto& [type, name] : results) {
+      eqn.out.push_back(define(body, std::move(type), std::move(name)));
+    }
     body.function.eqns.push_back(std::move(eqn));
   }
 
@@ -126,24 +132,24 @@ class Parser {
     const std::size_t start = in_.position();
     std::string name = in_.name();
     if (name.empty()) in_.fail_at(start, "expected a name");
-    if (body.ids.contains(name)) {
+    if (body.find(name)) {
       in_.fail_at(start, fmt::format("%{} is defined twice", excerpt(name)));
     }
     in_.expect(":");
     return {type(), std::move(name)};
   }
 
-  ValueId define(Body& body, Type type, const std::string& name) {
-    const ValueId id = body.function.add_value(std::move(type), name);
-    if (!body.ids.emplace(name, id).second) {
-      in_.fail(fmt::format("%{} is defined twice", excerpt(name)));
-    }
+  ValueId define(Body& body, Type type, std::string name) {
+    if (body.find(name)) in_.fail(fmt::format("%{} is defined twice", excerpt(name)));
+    const auto id = static_cast<ValueId>(body.function.values.size());
+    body.ids.add(hash_text(name), id);
+    body.function.values.push_back({.type = std::move(type), .name = std::move(name)});
     return id;
   }
 
   ValueId typed_value(Body& body) {
     auto [type, name] = unresolved_value(body);
-    return define(body, std::move(type), name);
+    return define(body, std::move(type), std::move(name));
   }
 
   // Separated by space; a comma between them does no harm.
@@ -157,11 +163,9 @@ class Parser {
         in_.rewind(start);
         break;
       }
-      const auto found = body.ids.find(name);
-      if (found == body.ids.end()) {
-        in_.fail_at(start, fmt::format("%{} is not defined", excerpt(name)));
-      }
-      ids.push_back(found->second);
+      const ValueId* found = body.find(name);
+      if (!found) in_.fail_at(start, fmt::format("%{} is not defined", excerpt(name)));
+      ids.push_back(*found);
       if (in_.take(",") && in_.peek() != '%') in_.fail("expected an operand");
     }
     return ids;

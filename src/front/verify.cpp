@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <unordered_set>
-
 #include "front/ir.h"
 #include "front/text.h"
 #include "jaxport/error.h"
+#include "support/hash_index.h"
 
 namespace jaxport::front {
 namespace {
@@ -73,11 +72,10 @@ class Verifier {
   }
 
   void check_names() const {
-    std::unordered_set<std::string_view> taken;
+    TextSet taken;
     for (const Value& value : function_.values) {
       if (value.name.empty()) fail("a value has no name");
-      if (!taken.insert(value.name).second)
-        fail(fmt::format("two values are named %{}", value.name));
+      if (!taken.insert(value.name)) fail(fmt::format("two values are named %{}", value.name));
     }
   }
 

@@ -9,8 +9,8 @@
 #include "jaxport/error.h"
 #include "onnx/check.h"
 #include "onnx/equal.h"
-#include "onnx/hash_index.h"
 #include "support/hash.h"
+#include "support/hash_index.h"
 
 namespace jaxport::onnx {
 namespace {

@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include <unordered_map>
-#include <unordered_set>
 
 #include "jaxport/error.h"
 #include "onnx/check.h"
 #include "onnx/equal.h"
 #include "onnx/ir.h"
 #include "onnx/walk.h"
+#include "support/hash_index.h"
 
 namespace jaxport::onnx {
 namespace {
@@ -26,6 +26,7 @@ class Verifier {
   }
 
   void check_graph(const Graph& graph) {
+    const std::size_t outside = names_.size();
     std::vector<ValueId> defined;
     for (ValueId id : graph.inputs) define(id, graph, defined);
     for (const Initializer& constant : graph.initializers) {
@@ -35,9 +36,9 @@ class Verifier {
       }
       check_initializer(constant);
     }
-    std::unordered_set<std::string_view> node_names;
+    TextSet node_names;
     for (const Node& node : graph.nodes) {
-      if (!node.name.empty() && !node_names.insert(node.name).second) {
+      if (!node.name.empty() && !node_names.insert(node.name)) {
         fail(fmt::format("two nodes are called '{}'", node.name));
       }
       check_node_in_place(node);
@@ -46,7 +47,9 @@ class Verifier {
       }
     }
     for (ValueId id : graph.outputs) check_output(id, graph);
+    // What a subgraph defines is not seen outside; two subgraphs may use one name.
     for (ValueId id : defined) undefine(id);
+    names_.shrink(outside);
   }
 
   void define(ValueId id, const Graph& graph, std::vector<ValueId>& defined) {
@@ -54,15 +57,13 @@ class Verifier {
     const std::string& name = model_.values[id].name;
     if (name.empty()) fail(fmt::format("value {} has no name", id));
     if (owner_[id] != nullptr) fail(fmt::format("value '{}' is defined twice", name));
-    if (!names_.insert(name).second) fail(fmt::format("two values are called '{}'", name));
+    if (!names_.insert(name)) fail(fmt::format("two values are called '{}'", name));
     owner_[id] = &graph;
     defined.push_back(id);
   }
 
-  // What a subgraph defines is not seen outside; two subgraphs may use one name.
   void undefine(ValueId id) {
     owner_[id] = nullptr;
-    names_.erase(model_.values[id].name);
     known_.erase(id);
   }
 
@@ -136,7 +137,7 @@ class Verifier {
   const Model& model_;
   std::string_view what_;
   std::vector<const Graph*> owner_;  // by value; nullptr: not defined (yet)
-  std::unordered_set<std::string_view> names_;
+  TextSet names_;
   std::unordered_map<ValueId, Tensor> known_;
 };
 

@@ -2,10 +2,10 @@
 #include <utility>
 
 #include "onnx/equal.h"
-#include "onnx/hash_index.h"
 #include "onnx/walk.h"
 #include "pass/pass.h"
 #include "pass/rewriter.h"
+#include "support/hash_index.h"
 
 namespace jaxport::pass {
 namespace {
@@ -74,7 +74,7 @@ class Constants {
   onnx::Model& model_;
   Rewriter rewriter_;
   std::vector<bool> is_input_;  // by value
-  onnx::HashIndex<Constant> seen_;
+  HashIndex<Constant> seen_;
 };
 
 }  // namespace

@@ -2,10 +2,10 @@
 #include <vector>
 
 #include "onnx/equal.h"
-#include "onnx/hash_index.h"
 #include "onnx/walk.h"
 #include "pass/pass.h"
 #include "pass/rewriter.h"
+#include "support/hash_index.h"
 
 namespace jaxport::pass {
 namespace {
@@ -70,7 +70,7 @@ class EqualNodes {
   }
 
   Rewriter rewriter_;
-  onnx::HashIndex<const Node*> seen_;
+  HashIndex<const Node*> seen_;
 };
 
 }  // namespace

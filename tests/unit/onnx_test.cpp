@@ -4,7 +4,6 @@
 
 #include "jaxport/error.h"
 #include "onnx/builder.h"
-#include "onnx/hash_index.h"
 
 namespace jaxport::onnx {
 namespace {
@@ -346,18 +345,6 @@ TEST_F(OnnxTest, constants_of_different_names_stay_apart) {
 TEST_F(OnnxTest, the_content_of_small_constants_is_known) {
   EXPECT_EQ(op.known(op.ints({4, 5}))->int_at(1), 5);
   EXPECT_EQ(op.known(x({2})), nullptr);
-}
-
-TEST(HashIndexTest, finds_the_oldest_match_and_forgets_the_newest) {
-  const auto any = [](int) { return true; };
-  HashIndex<int> index;
-  EXPECT_EQ(index.find(7, any), nullptr);
-  for (int i = 0; i < 100; ++i) index.add(7, i);  // one hash: every search is a collision
-  EXPECT_EQ(*index.find(7, any), 0);
-  EXPECT_EQ(*index.find(7, [](int i) { return i >= 40; }), 40);
-  index.shrink(40);
-  EXPECT_EQ(index.find(7, [](int i) { return i >= 40; }), nullptr);
-  EXPECT_EQ(*index.find(7, [](int i) { return i >= 39; }), 39);
 }
 
 // --- outputs and names

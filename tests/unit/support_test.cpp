@@ -11,6 +11,7 @@
 #include "jaxport/error.h"
 #include "support/dtype.h"
 #include "support/hash.h"
+#include "support/hash_index.h"
 #include "support/tensor.h"
 #include "support/text.h"
 
@@ -339,6 +340,29 @@ TEST(StridedView, reversal_has_negative_strides) {
   view.strides = {-1};
   EXPECT_FALSE(view.is_dense());
   EXPECT_EQ(bytes_in_chunks(view), bytes_one_by_one(view));
+}
+
+TEST(HashIndexTest, finds_the_oldest_match_and_forgets_the_newest) {
+  const auto any = [](int) { return true; };
+  HashIndex<int> index;
+  EXPECT_EQ(index.find(7, any), nullptr);
+  for (int i = 0; i < 100; ++i) index.add(7, i);  // one hash: every search is a collision
+  EXPECT_EQ(*index.find(7, any), 0);
+  EXPECT_EQ(*index.find(7, [](int i) { return i >= 40; }), 40);
+  index.shrink(40);
+  EXPECT_EQ(index.find(7, [](int i) { return i >= 40; }), nullptr);
+  EXPECT_EQ(*index.find(7, [](int i) { return i >= 39; }), 39);
+}
+
+TEST(TextSetTest, forgets_what_a_scope_added) {
+  TextSet names;
+  EXPECT_TRUE(names.insert("outer"));
+  const std::size_t outside = names.size();
+  EXPECT_TRUE(names.insert("inner"));
+  EXPECT_FALSE(names.insert("inner"));
+  names.shrink(outside);
+  EXPECT_TRUE(names.insert("inner"));
+  EXPECT_FALSE(names.insert("outer"));
 }
 
 }  // namespace

@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-namespace jaxport::onnx {
+#include "support/hash.h"
+
+namespace jaxport {
 
 // Finds what was added under a hash, oldest first, so that results do not depend on the standard
 // library. What was added last can be dropped first, which is what leaving a scope needs. Open
@@ -69,4 +72,21 @@ class HashIndex {
   std::vector<std::size_t> slots_;  // indices into entries_; the size is a power of two
 };
 
-}  // namespace jaxport::onnx
+// Texts that were seen. It keeps views: the texts must outlive it.
+class TextSet {
+ public:
+  // False when the text is there already.
+  bool insert(std::string_view text) {
+    const std::uint64_t hash = hash_text(text);
+    if (index_.find(hash, [&](std::string_view other) { return other == text; })) return false;
+    index_.add(hash, text);
+    return true;
+  }
+  std::size_t size() const { return index_.size(); }
+  void shrink(std::size_t size) { index_.shrink(size); }  // forgets the newest
+
+ private:
+  HashIndex<std::string_view> index_;
+};
+
+}  // namespace jaxport
