@@ -22,7 +22,7 @@ from models import VIT_BASE_INPUT, count_equations, vit_base
 import jaxport
 
 ROUNDS = 7
-WRITE_ROUNDS = 9
+WRITE_ROUNDS = 21
 
 
 def fresh(model: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,23 +75,30 @@ def new_file(path: Path) -> Path:
 
 
 def measure_write(onnx_model: Any) -> dict[str, Any]:
-    """Writing against `cp` of the same bytes on the same disk, one after the other."""
+    """Writing, `cp` of the same bytes and one plain `write` of them, in turns on the same disk.
+
+    The plain write is the control: what it varies by is the machine's."""
     source = SCRATCH / "vit.jaxport.onnx"
     onnx_model.save(source)
-    ours, copy = SCRATCH / "written.onnx", SCRATCH / "copied.onnx"
-    write, cp = [], []
+    content = source.read_bytes()
+    ours, copy, plain = (SCRATCH / f"{name}.onnx" for name in ("written", "copied", "plain"))
+    write, cp, control = [], [], []
     for _ in range(WRITE_ROUNDS):
         new_file(ours)
         write.append(seconds(lambda: onnx_model.save(ours)))
         new_file(copy)
         cp.append(seconds(lambda: subprocess.run(["cp", source, copy], check=True)))
-    ours.unlink()
-    copy.unlink()
+        new_file(plain)
+        control.append(seconds(lambda: plain.write_bytes(content)))
+    for path in (ours, copy, plain):
+        path.unlink()
     return {
         "bytes": source.stat().st_size,
         "write_seconds": summary(write),
         "cp_seconds": summary(cp),
+        "plain_write_seconds": summary(control),
         "speed_relative_to_cp": statistics.median(cp) / statistics.median(write),
+        "plain_write_relative_to_cp": statistics.median(cp) / statistics.median(control),
     }
 
 
