@@ -45,6 +45,8 @@ ARITHMETIC = [
     row("by a weight", lambda z: z * jnp.array([1 + 1j, 2, 3j, 4], "complex64"), Z),
     row("matmul", lambda z, w: z @ w.T, ZB, Z, tolerance="sum"),
     row("matmul with a real one", lambda z, x: z @ x, Z, f32(4, 2), tolerance="sum"),
+    # Types are not promoted here: the product is complex64.
+    row("product with a double", lambda x, z: lax.dot(x, z), f64(2, 3), Z, tolerance="sum"),
     row("conj", jnp.conj, Z),
     row("parts", lambda z: (z.real, z.imag), Z),
     row("from parts", lambda x, y: lax.complex(x, y), f32("B"), f32("B")),

@@ -124,11 +124,13 @@ _BILINEAR = frozenset({"dot_general", "conv_general_dilated"})
 
 
 def _bilinear(primitive: Any, z: Array, w: Array, params: dict[str, Any]) -> jax.Array:
-    wanted = params.get("preferred_element_type")
-    if wanted is not None and is_complex(wanted):
-        params = {**params, "preferred_element_type": np.zeros((), wanted).real.dtype}
+    result = jax.eval_shape(lambda z, w: primitive.bind(z, w, **params), z, w)
+    part = np.zeros((), result.dtype).real.dtype
+    params = {**params, "preferred_element_type": part}
 
     def product(x: Array, y: Array) -> jax.Array:
+        # The product of a double and a pair of singles is formed in singles, as in JAX.
+        x, y = (lax.convert_element_type(operand, part) for operand in (x, y))
         return primitive.bind(x, y, **params)
 
     (a, b), (c, d) = _parts(z), _parts(w)
