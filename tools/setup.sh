@@ -46,7 +46,7 @@ missing_packages() {
   command -v ccache >/dev/null || echo ccache
   if [ "$lint" = lint ]; then command -v run-clang-tidy >/dev/null || echo clang-tidy; fi
   for package in libabsl-dev libfmt-dev libprotozero-dev libeigen3-dev libcli11-dev nlohmann-json3-dev \
-    libgtest-dev; do
+    libgtest-dev libgmock-dev; do
     is_installed "$package" || echo "$package"
   done
   python_packages "$python"
