@@ -23,6 +23,18 @@ Values keys_of(Ctx& c, Value x) {
   return {c.op.Where(is_nan, c.op.scalar_like(wide, infinity), finite)};
 }
 
+// top_k orders floats by their bits: -NaN, -inf, …, -0, 0, …, inf, NaN. ONNX sees them from opset
+// 26 on; before it the signs of zeros and of NaNs do not count.
+Values total_order_keys_of(Ctx& c, Value x) {
+  if (!is_float(x.dtype()) || c.op.opset() < 26) return keys_of(c, x);
+  const bool is_double = x.dtype() == DType::kF64;
+  const Value bits = c.op.BitCast(is_double ? x : c.cast(x, DType::kF32),
+                                  onnx::Args{{"to", is_double ? DType::kI64 : DType::kI32}});
+  const Value sign = c.op.scalar_like(bits, is_double ? -0x1p63 : -0x1p31);
+  const Value is_negative = c.op.Less(bits, c.op.scalar_like(bits, 0));
+  return {c.op.Where(is_negative, c.op.BitwiseNot(c.op.Sub(bits, sign)), bits)};
+}
+
 struct Direction {
   std::int64_t axis;
   bool largest_first;
@@ -76,9 +88,8 @@ Results sort(Ctx& c) {
 }
 
 // The first k elements in order, and where they are.
-Results first_of(Ctx& c, Value x, std::int64_t k, const Direction& order) {
+Results first_of(Ctx& c, Value x, const Values& keys, std::int64_t k, const Direction& order) {
   const DType index_dtype = c.out_type(1).dtype;
-  const Values keys = keys_of(c, x);
   if (keys.size() == 1) {
     const Top found = top(c, keys[0], k, order);
     const Value elements = keys[0] == x ? found.elements : taken(c, x, found.positions, order.axis);
@@ -94,7 +105,7 @@ Results top_k(Ctx& c) {
   auto [x] = c.in<1>();
   const auto axis =
       c.has("axis") ? c.param<std::int64_t>("axis") : static_cast<std::int64_t>(x.rank()) - 1;
-  return first_of(c, x, c.param<std::int64_t>("k"), {axis, true});
+  return first_of(c, x, total_order_keys_of(c, x), c.param<std::int64_t>("k"), {axis, true});
 }
 
 // Exact, as XLA is on CPU.
@@ -103,7 +114,8 @@ Results approx_top_k(Ctx& c) {
   if (!c.param<bool>("aggregate_to_topk")) c.unsupported("partial results");
   const auto given = c.param<std::int64_t>("reduction_dimension");
   const auto axis = given < 0 ? given + static_cast<std::int64_t>(x.rank()) : given;
-  return first_of(c, x, c.param<std::int64_t>("k"), {axis, c.param<bool>("is_max_k")});
+  const Direction order{axis, c.param<bool>("is_max_k")};
+  return first_of(c, x, keys_of(c, x), c.param<std::int64_t>("k"), order);
 }
 
 constexpr Row kRows[] = {{"approx_top_k", approx_top_k}, {"sort", sort}, {"top_k", top_k}};

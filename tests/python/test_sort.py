@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from jax import lax
 
-from support.cases import Case, boolean, case, check, f32, f64, i32, parity, u32
+from support.cases import Case, bf16, boolean, case, check, f32, f64, i32, parity, u32
 
 SPECIAL = np.float32([1, np.nan, np.inf, -np.inf, 3, np.nan, -2, np.inf])
+SIGNED = jnp.asarray([-0.0, 0.0, np.copysign(np.nan, -1), np.nan, -0.0, -np.inf], "float32")
 
 
 def with_special(x: Any) -> Any:
@@ -44,6 +45,13 @@ CASES = [
     case("lexsort", lambda x, y: jnp.lexsort((x, y)), [i32(12, **FEW), i32(12, **FEW)]),
     case("top_k", lambda x: lax.top_k(x, 3), [f32(2, 9)], also=[[f32("B", 5)], [i32(9)], [f64(9)]]),
     case("top_k with nan", lambda x: lax.top_k(with_special(x), 5), [f32()], also=[[f64()]]),
+    case(
+        "top_k orders by sign bits too",
+        lambda x: lax.top_k(jnp.where(x > 0, SIGNED.astype(x.dtype), 0), 6),
+        [f32(lo=1, hi=2)],
+        also=[[f64(lo=1, hi=2)], [bf16(lo=1, hi=2)]],
+        opsets=[26],
+    ),
     case("top_k takes the first of equals", lambda x: lax.top_k(x, 4), [i32(20, **FEW)]),
     case("approx_max_k", lambda x: lax.approx_max_k(x, 3), [f32(2, 32)]),
     case(
