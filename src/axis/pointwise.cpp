@@ -43,6 +43,19 @@ Use and_with_true(const Call& call) {
   return call.dtype == DType::kBool ? drop_neutral(call, 1, true) : Use{};
 }
 
+// min(max(x, lo), hi) and max(min(x, hi), lo) are a clamp when lo <= hi.
+Use bounded_on_both_sides(const Call& call) {
+  const bool is_min = call.name == "min";
+  const Node& inner = *call[0].node;
+  if (!inner.is(Kind::kPointwise, is_min ? "max" : "min") || !call.values[1]) return {};
+  const Use x = call.graph.child(call[0], 0), bound = call.graph.child(call[0], 1);
+  const auto other = call.graph.scalar_value(bound);
+  if (!other || inner.dtype != call.dtype || call.dtype == DType::kBool) return {};
+  const bool in_order = is_min ? *other <= *call.values[1] : *call.values[1] <= *other;
+  if (!in_order) return {};
+  return call.make("clamp", {is_min ? bound : call[1], x, is_min ? call[1] : bound});
+}
+
 Use same_operands(const Call& call) { return call[0] == call[1] ? call[0] : Use{}; }
 
 Use and_with_false(const Call& call) {
@@ -259,8 +272,8 @@ constexpr PointwiseRow kRows[] = {
     {"logistic"},
     {"lt", 2},
     {"lt_to", 2},
-    {"max", 2, true, {max_with_lowest, same_operands}},
-    {"min", 2, true, {min_with_highest, same_operands}},
+    {"max", 2, true, {max_with_lowest, same_operands, bounded_on_both_sides}},
+    {"min", 2, true, {min_with_highest, same_operands, bounded_on_both_sides}},
     {"mul", 2, true, {times_one, product_of_bools, product_as_power}},
     {"ne", 2, true, {is_set}},
     {"neg", 1, false, {double_negative}},

@@ -19,12 +19,19 @@ Results with_alpha(Ctx& c) {
   return c.op.call(Op.text, c.operands(), {{"alpha", c.param<double>("alpha")}});
 }
 
+// ONNX has Celu in f32 only.
+Results celu(Ctx& c) {
+  const onnx::Args alpha{{"alpha", c.param<double>("alpha")}};
+  return c.cast(c.op.Celu(c.cast(c.in(0), DType::kF32), alpha), c.out_type().dtype);
+}
+
 Results hard_sigmoid(Ctx& c) {
-  return c.op.HardSigmoid(c.in(0), onnx::Args{{"alpha", 1.0 / 6}, {"beta", 0.5}});
+  return c.op.HardSigmoid(c.in(0), onnx::Args{{"alpha", c.param<double>("alpha")}, {"beta", 0.5}});
 }
 
 constexpr Row kRows[] = {
     // sorted by primitive
+    {"celu", celu, 12},
     {"elu", with_alpha<"Elu">},
     {"gelu_erf", gelu_erf, 20},
     {"gelu_tanh", gelu_tanh, 20},
@@ -32,11 +39,14 @@ constexpr Row kRows[] = {
     {"hard_swish", same<"HardSwish">},
     {"leaky_relu", with_alpha<"LeakyRelu">},
     {"mish", same<"Mish">, 18},
+    {"prelu", same<"PRelu">},
     {"relu", same<"Relu">},
     {"selu", same<"Selu">},
+    {"sigmoid", same<"Sigmoid">},
     {"silu", silu},
     {"softplus", same<"Softplus">},
     {"softsign", same<"Softsign">},
+    {"thresholded_relu", with_alpha<"ThresholdedRelu">},
 };
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 

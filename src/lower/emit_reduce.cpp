@@ -47,7 +47,8 @@ bool is_inside(const Labels& dim, const LabelSet& set) { return !dim.empty() && 
 struct ReduceOp {
   std::string_view name, op;
 };
-constexpr std::array<ReduceOp, 5> kReduceOps{{{"reduce_max", "ReduceMax"},
+constexpr std::array<ReduceOp, 6> kReduceOps{{{"reduce_log_sum_exp", "ReduceLogSumExp"},
+                                              {"reduce_max", "ReduceMax"},
                                               {"reduce_mean", "ReduceMean"},
                                               {"reduce_min", "ReduceMin"},
                                               {"reduce_prod", "ReduceProd"},

@@ -11,12 +11,16 @@
 namespace jaxport::raise {
 namespace {
 
+using axis::Graph;
+using axis::Use;
+
 // --- numbers: what <cmath> lacks
 double max(double a, double b) { return nan_max(a, b); }
 double min(double a, double b) { return -nan_max(-a, -b); }
 double clamp(double lo, double x, double hi) { return min(max(x, lo), hi); }
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 double cube(double x) { return x * x * x; }
+double kept_above(double x, double threshold) { return x > threshold ? x : 0; }
 
 // --- expressions
 Expr apply(std::string_view name, const Expr& x, front::Attrs attrs = {}) {
@@ -47,6 +51,13 @@ Expr log1p(const Expr& x) { return apply("log1p", x); }
 Expr logistic(const Expr& x) { return apply("logistic", x); }
 Expr tanh(const Expr& x) { return apply("tanh", x); }
 Expr cube(const Expr& x) { return apply("integer_pow", x, {{"y", front::Attr{std::int64_t{3}}}}); }
+// x above the threshold, 0 elsewhere
+Expr kept_above(const Expr& x, double threshold) {
+  Graph& graph = *x.graph;
+  const Use above = graph.pointwise("gt", {x.use, literal(threshold, x).use}, DType::kBool);
+  return {x.graph,
+          graph.pointwise("select_n", {above, literal(0, x).use, x.use}, x.use.node->dtype)};
+}
 Expr clamp(double lo, const Expr& x, double hi) {
   const DType dtype = x.use.node->dtype;
   return {x.graph,
@@ -79,6 +90,12 @@ struct Silu {
     return x * logistic(x);
   }
 };
+struct Sigmoid {
+  template <class T>
+  static T of(const T& x, double) {
+    return logistic(x);
+  }
+};
 struct Relu {
   template <class T>
   static T of(const T& x, double) {
@@ -99,8 +116,8 @@ struct HardTanh {
 };
 struct HardSigmoid {
   template <class T>
-  static T of(const T& x, double) {
-    return clamp(0.0, x + 3.0, 6.0) / 6.0;
+  static T of(const T& x, double alpha) {
+    return clamp(0.0, alpha * x + 0.5, 1.0);
   }
 };
 struct HardSwish {
@@ -125,6 +142,12 @@ struct Softsign {
   template <class T>
   static T of(const T& x, double) {
     return x / (abs(x) + 1.0);
+  }
+};
+struct ThresholdedRelu {
+  template <class T>
+  static T of(const T& x, double alpha) {
+    return kept_above(x, alpha);
   }
 };
 struct LeakyRelu {
@@ -153,30 +176,34 @@ struct Celu {
 };
 
 template <class Formula>
-constexpr Activation row(std::string_view name, double alpha_below = 0) {
-  return {name, [](double x, double alpha) { return Formula::of(x, alpha); },
-          [](Expr x, double alpha) { return Formula::of(x, alpha); }, alpha_below};
+constexpr Activation row(std::string_view name, AlphaRange alpha = {}) {
+  return {name, [](double x, double a) { return Formula::of(x, a); },
+          [](Expr x, double a) { return Formula::of(x, a); }, alpha};
 }
 
-constexpr double kAny = std::numeric_limits<double>::infinity();
+constexpr double kTiny = std::numeric_limits<double>::min();
+constexpr double kBelowOne = 1 - std::numeric_limits<double>::epsilon() / 2;
+constexpr double kHuge = std::numeric_limits<double>::max();
 
 // Where two functions agree the earlier one wins: celu with alpha 1 is elu.
 constexpr Activation kActivations[] = {
     row<GeluTanh>("gelu_tanh"),
     row<GeluErf>("gelu_erf"),
     row<Silu>("silu"),
+    row<Sigmoid>("sigmoid"),
     row<Relu>("relu"),
     row<Relu6>("relu6"),
     row<Softplus>("softplus"),
     row<Mish>("mish"),
     row<Selu>("selu"),
     row<HardSwish>("hard_swish"),
-    row<HardSigmoid>("hard_sigmoid"),
+    row<HardSigmoid>("hard_sigmoid", {kTiny, kHuge}),
     row<HardTanh>("hard_tanh"),
     row<Softsign>("softsign"),
-    row<LeakyRelu>("leaky_relu", 1),
-    row<Elu>("elu", kAny),
-    row<Celu>("celu", kAny),
+    row<LeakyRelu>("leaky_relu", {kTiny, kBelowOne}),
+    row<ThresholdedRelu>("thresholded_relu", {0, kHuge}),
+    row<Elu>("elu", {kTiny, kHuge}),
+    row<Celu>("celu", {kTiny, kHuge}),
 };
 
 }  // namespace
@@ -190,7 +217,7 @@ const Activation* find_activation(std::string_view name) {
   return found == std::end(kActivations) ? nullptr : found;
 }
 
-axis::Use expand_activation(axis::Graph& graph, const axis::Use& use) {
+Use expand_activation(Graph& graph, const Use& use) {
   const Activation* activation = find_activation(use.node->name);
   if (!activation) return {};
   return activation->formula({&graph, graph.child(use, 0)}, number(*use.node, "alpha")).use;

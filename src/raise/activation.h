@@ -16,11 +16,18 @@ struct Expr {
   axis::Use use;
 };
 
+// The values that the attribute alpha may have; without one the function has no alpha.
+struct AlphaRange {
+  double least = 0, most = -1;
+  bool has(double alpha) const { return least <= alpha && alpha <= most; }
+  bool is_empty() const { return most < least; }
+};
+
 struct Activation {
   std::string_view name;  // of the raised kPointwise node and of its rule
   double (*value)(double x, double alpha);
   Expr (*formula)(Expr x, double alpha);
-  double alpha_below = 0;  // has an attribute alpha with 0 < alpha < alpha_below; 0: has none
+  AlphaRange alpha;
 };
 
 std::span<const Activation> activations();

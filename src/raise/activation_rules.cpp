@@ -88,6 +88,27 @@ constexpr std::string_view kSiluNearMisses[] = {
   return %y
 })"};
 
+// 1 / (1 + exp(-x)), by hand
+constexpr std::string_view kSigmoidSample = R"(func @sigmoid(%x: f32[B,8]) -> (%y) {
+  %one: f32[] = constant 1.0
+  %neg: f32[B,8] = neg %x
+  %exp: f32[B,8] = exp %neg
+  %den: f32[B,8] = add %one %exp
+  %y: f32[B,8] = div %one %den
+  return %y
+})";
+constexpr std::string_view kSigmoidNearMisses[] = {
+    // another plateau
+    R"(func @sigmoid_near_miss(%x: f32[B,8]) -> (%y) {
+  %one: f32[] = constant 1.0
+  %top: f32[] = constant 1.001
+  %neg: f32[B,8] = neg %x
+  %exp: f32[B,8] = exp %neg
+  %den: f32[B,8] = add %one %exp
+  %y: f32[B,8] = div %top %den
+  return %y
+})"};
+
 // jax.nn.relu
 constexpr std::string_view kReluSample = R"(func @relu(%x: f32[B,8]) -> (%y) {
   %lo: f32[] = constant 0.0
@@ -317,6 +338,27 @@ constexpr std::string_view kLeakyReluNearMisses[] = {
   return %y
 })"};
 
+// jnp.where(x > alpha, x, 0)
+constexpr std::string_view kThresholdedReluSample =
+    R"(func @thresholded_relu(%x: f32[B,8]) -> (%y) {
+  %t: f32[] = constant 0.5
+  %zero: f32[] = constant 0.0
+  %on: bool[B,8] = gt %x %t
+  %zeros: f32[B,8] = broadcast_in_dim %zero {shape = (B, 8), broadcast_dimensions = ()}
+  %y: f32[B,8] = select_n %on %zeros %x
+  return %y
+})";
+constexpr std::string_view kThresholdedReluNearMisses[] = {
+    // another value below the threshold
+    R"(func @thresholded_relu_near_miss(%x: f32[B,8]) -> (%y) {
+  %t: f32[] = constant 0.5
+  %low: f32[] = constant 0.01
+  %on: bool[B,8] = gt %x %t
+  %lows: f32[B,8] = broadcast_in_dim %low {shape = (B, 8), broadcast_dimensions = ()}
+  %y: f32[B,8] = select_n %on %lows %x
+  return %y
+})"};
+
 // jax.nn.elu
 constexpr std::string_view kEluSample = R"(func @elu(%x: f32[B,8]) -> (%y) {
   %zero: f32[] = constant 0.0
@@ -373,6 +415,7 @@ constexpr Rule kRules[] = {
     rule("gelu_tanh", kGeluTanhSample, kGeluTanhNearMisses),
     rule("gelu_erf", kGeluErfSample, kGeluErfNearMisses),
     rule("silu", kSiluSample, kSiluNearMisses),
+    rule("sigmoid", kSigmoidSample, kSigmoidNearMisses),
     rule("relu", kReluSample, kReluNearMisses),
     rule("relu6", kRelu6Sample, kRelu6NearMisses),
     rule("softplus", kSoftplusSample, kSoftplusNearMisses),
@@ -383,6 +426,7 @@ constexpr Rule kRules[] = {
     rule("hard_tanh", kHardTanhSample, kHardTanhNearMisses),
     rule("softsign", kSoftsignSample, kSoftsignNearMisses),
     rule("leaky_relu", kLeakyReluSample, kLeakyReluNearMisses),
+    rule("thresholded_relu", kThresholdedReluSample, kThresholdedReluNearMisses),
     rule("elu", kEluSample, kEluNearMisses),
     rule("celu", kCeluSample, kCeluNearMisses),
 };

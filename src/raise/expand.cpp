@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decompositions of raised nodes: the fallback of targets that have no op for them, and what
 // the tests compare each rule with.
+#include <cmath>
 #include <limits>
 
 #include "raise/activation.h"
@@ -15,14 +16,24 @@ using axis::Kind;
 using axis::Labels;
 using axis::Use;
 
+// 16-bit sums are kept in f32, as JAX does.
+DType sum_type(DType dtype) {
+  return mantissa_bits(dtype) < mantissa_bits(DType::kF32) ? DType::kF32 : dtype;
+}
+
+// Of bf16, f16, f32 and f64.
+double largest_finite(DType dtype) {
+  const int exponent = dtype == DType::kF64 ? 1023 : dtype == DType::kF16 ? 15 : 127;
+  return std::ldexp(2 - std::ldexp(1, -mantissa_bits(dtype)), exponent);
+}
+
 // x - max_s x, and what is needed to go on from there
 struct Parts {
   Use shifted, exp, sum;
 };
 Parts parts(Graph& graph, const Use& use) {
   const DType dtype = use.node->dtype;
-  // 16-bit sums are kept in f32, as JAX does.
-  const DType sum_dtype = mantissa_bits(dtype) < mantissa_bits(DType::kF32) ? DType::kF32 : dtype;
+  const DType sum_dtype = sum_type(dtype);
   const Labels s = graph.role(use, "s");
   const Use x = graph.child(use, 0);
   const Use max = graph.reduce("reduce_max", x, s, dtype);
@@ -43,6 +54,31 @@ Use expand_log_softmax(Graph& graph, const Use& use) {
   const Parts p = parts(graph, use);
   const DType dtype = use.node->dtype;
   return graph.pointwise("sub", {p.shifted, graph.pointwise("log", {p.sum}, dtype)}, dtype);
+}
+
+// The largest element where it is finite: x - max_s x is NaN where both are infinite.
+Use expand_logsumexp(Graph& graph, const Use& use) {
+  const DType dtype = use.node->dtype;
+  const DType sum_dtype = sum_type(dtype);
+  const Labels s = graph.role(use, "s");
+  const Use x = graph.child(use, 0);
+  const Use lowest = graph.scalar(-largest_finite(dtype), dtype);
+  const Use highest = graph.scalar(largest_finite(dtype), dtype);
+  const Use max =
+      graph.pointwise("clamp", {lowest, graph.reduce("reduce_max", x, s, dtype), highest}, dtype);
+  const Use exp = graph.pointwise("exp", {graph.pointwise("sub", {x, max}, dtype)}, dtype);
+  const Use sum = graph.reduce("reduce_sum", convert(graph, exp, sum_dtype), s, sum_dtype);
+  const Use log = graph.pointwise("log", {convert(graph, sum, dtype)}, dtype);
+  return graph.pointwise("add", {log, max}, dtype);
+}
+
+// x where x >= 0, slope * x elsewhere
+Use expand_prelu(Graph& graph, const Use& use) {
+  const DType dtype = use.node->dtype;
+  const Use x = graph.child(use, 0), slope = graph.child(use, 1);
+  const Use keeps = graph.pointwise("ge", {x, graph.scalar(0, dtype)}, DType::kBool);
+  const Use scaled = graph.pointwise("mul", {x, slope}, dtype);
+  return graph.pointwise("select_n", {keeps, scaled, x}, dtype);
 }
 
 Use expand_norm(Graph& graph, const Use& use) {
@@ -96,17 +132,14 @@ struct Expansion {
   axis::Expand expand;
 };
 constexpr Expansion kExpansions[] = {
-    {"attention", expand_attention},
-    {"log_softmax", expand_log_softmax},
-    {"norm", expand_norm},
-    {"softmax", expand_softmax},
+    {"attention", expand_attention}, {"log_softmax", expand_log_softmax},
+    {"logsumexp", expand_logsumexp}, {"norm", expand_norm},
+    {"prelu", expand_prelu},         {"softmax", expand_softmax},
 };
 
 axis::Expand find_expansion(const axis::Node& node) {
-  if (node.kind == Kind::kPointwise) {
-    return find_activation(node.name) ? expand_activation : nullptr;
-  }
-  if (node.kind != Kind::kMacro) return nullptr;
+  if (node.kind == Kind::kPointwise && find_activation(node.name)) return expand_activation;
+  if (node.kind != Kind::kMacro && node.kind != Kind::kPointwise) return nullptr;
   for (const Expansion& expansion : kExpansions) {
     if (expansion.macro == node.name) return expansion.expand;
   }

@@ -102,10 +102,10 @@ bool agrees_at_own_points(const Cone& cone, const Candidate& candidate,
 
 // alpha is 1 (which no spelling writes down), a literal, or one over a literal.
 std::vector<Candidate> candidates(const Activation& activation, const Cone& cone) {
-  if (activation.alpha_below == 0) return {{&activation, 0}};
+  if (activation.alpha.is_empty()) return {{&activation, 0}};
   std::vector<Candidate> result;
   const auto add = [&](double alpha) {
-    if (alpha > 0 && alpha < activation.alpha_below) result.push_back({&activation, alpha});
+    if (activation.alpha.has(alpha)) result.push_back({&activation, alpha});
   };
   add(1);
   for (double literal : cone.literals()) add(std::abs(literal));
@@ -116,8 +116,6 @@ std::vector<Candidate> candidates(const Activation& activation, const Cone& cone
 template <class Visit>
 void for_each_candidate(const Matcher& m, Samples& samples, Visit visit) {
   for (const Activation& activation : activations()) {
-    // Every function with an alpha is the identity above zero.
-    if (activation.alpha_below > 0 && !kLoose.accepts(samples.at(1), kPoints[1])) continue;
     if (!m.allows(activation.name)) continue;
     for (const Candidate& candidate : candidates(activation, samples.cone())) visit(candidate);
   }
@@ -176,7 +174,7 @@ bool explain(const Matcher& m, const Use& root, Samples& samples) {
 
 Use raised(axis::Graph& graph, const Candidate& candidate, const Use& base) {
   front::Attrs attrs;
-  if (candidate.activation->alpha_below > 0) {
+  if (!candidate.activation->alpha.is_empty()) {
     attrs = {{"alpha", front::Attr{as_written(candidate.alpha, base.node->dtype)}}};
   }
   return graph.pointwise(candidate.activation->name, {base}, base.node->dtype, std::move(attrs));

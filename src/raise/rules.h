@@ -15,5 +15,6 @@ Rules norm_rules();
 Rules norm_affine_rules();
 Rules attention_rules();
 Rules activation_rules();
+Rules prelu_rules();
 
 }  // namespace jaxport::raise

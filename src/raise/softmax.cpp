@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax(x)     = exp(x - c) / sum_s exp(x - c)
 // log_softmax(x) = (x - c) - log sum_s exp(x - c)
+// logsumexp(x)   = log sum_s exp(x - c) + c
 //
 // Any c that does not vary along s gives the same value, so c is not matched: it may be the
 // maximum, the maximum guarded against infinities, or absent.
@@ -91,23 +92,31 @@ Use match_softmax(const Matcher& m, const Use& root) {
   return {};
 }
 
-// x - (log sum_s exp(x - c) + c), the spelling of logsumexp
-Use match_minus_logsumexp(const Matcher& m, const Use& x, const Use& total) {
+// log sum_s exp(x - c) + c
+Use match_logsumexp(const Matcher& m, const Use& root) {
   Graph& graph = m.graph;
+  if (!is_float(root.node->dtype) || byte_width(root.node->dtype) < 2) return {};
   for (std::size_t i = 0; i < 2; ++i) {
-    const auto sum = log_sum_exp(graph, graph.child(total, i));
+    const auto sum = log_sum_exp(graph, graph.child(root, i));
     if (!sum) continue;
     const Use y = graph.child(sum->of, 0);
-    if (!is_pointwise(y, "sub")) continue;
-    Binding binding;
-    if (graph.same(x, graph.child(y, 0), binding) &&
-        graph.same(graph.child(total, 1 - i), graph.child(y, 1), binding)) {
-      // (x - c) - log sum_s exp(x - c); the shift is dropped where it does not vary along s.
-      return softmax_like(graph, "log_softmax", Graph::substitute(y, binding),
-                          resolve_all(sum->over, binding));
+    if (!is_pointwise(y, "sub") || y.node->dtype != root.node->dtype) continue;
+    const Use x = graph.child(y, 0), c = graph.child(y, 1);
+    if (graph.child(root, 1 - i) != c) {
+      return m.miss("logsumexp", root, "what is added is not what was subtracted");
+    }
+    if (same_set(x.flat(), y.flat())) {
+      return graph.macro("logsumexp", {x}, root.flat(), root.node->dtype, {{"s", sum->over}});
     }
   }
   return {};
+}
+
+// x - logsumexp_s(x)
+Use minus_logsumexp(Graph& graph, const Use& x, const Use& total) {
+  Binding binding;
+  if (!graph.same(x, graph.child(total, 0), binding)) return {};
+  return softmax_like(graph, "log_softmax", x, resolve_all(graph.role(total, "s"), binding));
 }
 
 Use match_log_softmax(const Matcher& m, const Use& root) {
@@ -115,7 +124,7 @@ Use match_log_softmax(const Matcher& m, const Use& root) {
   const Use y = graph.child(root, 0);
   const Use log = graph.child(root, 1);
   if (!is_float(root.node->dtype)) return {};
-  if (is_pointwise(log, "add")) return match_minus_logsumexp(m, y, log);
+  if (log.node->is(Kind::kMacro, "logsumexp")) return minus_logsumexp(graph, y, log);
   const auto sum = log_sum_exp(graph, log);
   if (!sum) return {};
   const Use exponent = graph.child(sum->of, 0);
@@ -191,7 +200,46 @@ const Rule kLogSoftmax{
     .near_misses = kLogSoftmaxNearMisses,
 };
 
-constexpr const Rule* kRules[] = {&kSoftmax, &kLogSoftmax};
+constexpr std::string_view kLogsumexpRoots[] = {"add"};
+constexpr std::string_view kLogsumexpNearMisses[] = {
+    // Half of the maximum is added back.
+    R"(func @logsumexp_of_half(%x: f32[4,8]) -> (%y) {
+  %max: f32[4] = reduce_max %x {axes = (1)}
+  %col: f32[4,1] = broadcast_in_dim %max {shape = (4, 1), broadcast_dimensions = (0)}
+  %dif: f32[4,8] = sub %x %col
+  %exp: f32[4,8] = exp %dif
+  %sum: f32[4] = reduce_sum %exp {axes = (1)}
+  %log: f32[4] = log %sum
+  %k: f32[] = constant 0.5
+  %half: f32[4] = mul %max %k
+  %y: f32[4] = add %log %half
+  return %y
+})"};
+// jax.nn.logsumexp
+const Rule kLogsumexp{
+    .name = "logsumexp",
+    .roots = kLogsumexpRoots,
+    .match = match_logsumexp,
+    .sample = R"(func @logsumexp(%x: f32[B,4,8]) -> (%y) {
+  %max: f32[B,4] = reduce_max %x {axes = (2)}
+  %fin: bool[B,4] = is_finite %max
+  %zero: f32[] = constant 0.0
+  %zeros: f32[B,4] = broadcast_in_dim %zero {shape = (B, 4), broadcast_dimensions = ()}
+  %top: f32[B,4] = select_n %fin %zeros %max
+  %stop: f32[B,4] = stop_gradient %top
+  %col: f32[B,4,1] = broadcast_in_dim %stop {shape = (B, 4, 1), broadcast_dimensions = (0, 1)}
+  %dif: f32[B,4,8] = sub %x %col
+  %exp: f32[B,4,8] = exp %dif
+  %sum: f32[B,4] = reduce_sum %exp {axes = (2)}
+  %abs: f32[B,4] = abs %sum
+  %log: f32[B,4] = log %abs
+  %y: f32[B,4] = add %log %stop
+  return %y
+})",
+    .near_misses = kLogsumexpNearMisses,
+};
+
+constexpr const Rule* kRules[] = {&kSoftmax, &kLogsumexp, &kLogSoftmax};
 
 }  // namespace
 
