@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows with symbolic padding ("SAME" over a symbolic size): the amounts go to a pad of their
-// own, and the window has none.
+// Windows with symbolic padding: "SAME" stays, because ONNX has a word for it. Other amounts go to
+// a pad of their own, and the window has none.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -41,6 +41,24 @@ Padding padding_of(const Translation& t) {
   return padding;
 }
 
+// What jax.lax makes of padding="SAME", which is ONNX's SAME_UPPER: as many windows as strides fit,
+// the odd element at the high end.
+bool is_same(const Padding& padding, const Dims& sizes, const std::vector<std::int64_t>& kernel,
+             const std::vector<std::int64_t>& strides) {
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const Dim count = floordiv(sizes[i] + (strides[i] - 1), strides[i]);
+    const Dim total = max((count - 1) * strides[i] + kernel[i] - sizes[i], 0);
+    const Dim low = floordiv(total, 2);
+    if (padding.low[i] != low || padding.high[i] != total - low) return false;
+  }
+  return true;
+}
+
+bool is_all_ones(const front::Eqn& eqn, std::string_view name) {
+  return !front::find(eqn.attrs, name) ||
+         std::ranges::all_of(front::get_ints(eqn, name), [](std::int64_t n) { return n == 1; });
+}
+
 // The equation without padding, after a pad of its first operand. dims[i]: where the window's i-th
 // dim is in the operand.
 Views after_pad(Translation& t, const Padding& padding, const std::vector<std::size_t>& dims,
@@ -77,10 +95,22 @@ Views after_pad(Translation& t, const Padding& padding, const std::vector<std::s
   return t.inliner.run(function, std::move(t.in));
 }
 
+// A pooling op does it, and no strided slices.
+bool is_pool(const Translation& t, const std::vector<std::int64_t>& kernel, bool sums) {
+  const auto windowed = std::ranges::count_if(kernel, [](std::int64_t n) { return n != 1; });
+  return is_float(t.dtype()) && !(sums && t.dtype() == DType::kF64) && windowed <= 3 &&
+         is_all_ones(t.eqn, "window_dilation") && is_all_ones(t.eqn, "base_dilation");
+}
+
 Views reduce_window(Translation& t, double fill) {
   t.require_operands(1);
   const Padding padding = padding_of(t);
   if (padding.is_static) return std::nullopt;
+  const auto kernel = front::get_ints(t.eqn, "window_dimensions"),
+             strides = front::get_ints(t.eqn, "window_strides");
+  if (is_pool(t, kernel, fill == 0) && is_same(padding, t.in_type(0).shape, kernel, strides)) {
+    return std::nullopt;
+  }
   t.require(is_float(t.dtype()) || fill == 0, "symbolic padding needs a floating-point operand");
   std::vector<std::size_t> dims;
   for (std::size_t i = 0; i < padding.low.size(); ++i) dims.push_back(i);
@@ -92,6 +122,39 @@ Views reduce_window_max(Translation& t) { return reduce_window(t, -kInfinity); }
 Views reduce_window_min(Translation& t) { return reduce_window(t, kInfinity); }
 Views reduce_window_sum(Translation& t) { return reduce_window(t, 0); }
 
+// Where the spatial dims of an operand are: 'dimension_numbers' names the batch and the features
+// first (lhs_spec, rhs_spec, out_spec).
+std::vector<std::size_t> spatial_dims(const Translation& t, std::size_t operand) {
+  const Attr* attr = front::find(t.eqn.attrs, "dimension_numbers");
+  const auto* numbers = attr ? attr->get_if<front::Record>() : nullptr;
+  const auto* spec = numbers && operand < numbers->fields.size()
+                         ? numbers->fields[operand].second.get_if<List>()
+                         : nullptr;
+  t.require(spec && spec->size() == t.in_type(operand).shape.size() && spec->size() >= 2,
+            "'dimension_numbers' is malformed");
+  std::vector<std::size_t> dims;
+  for (std::size_t i = 2; i < spec->size(); ++i) {
+    const auto* dim = (*spec)[i].get_if<std::int64_t>();
+    t.require(dim && *dim >= 0 && static_cast<std::size_t>(*dim) < spec->size(),
+              "'dimension_numbers' is malformed");
+    dims.push_back(static_cast<std::size_t>(*dim));
+  }
+  return dims;
+}
+
+bool is_same_conv(const Translation& t, const Padding& padding,
+                  const std::vector<std::size_t>& dims) {
+  if (!is_all_ones(t.eqn, "rhs_dilation")) return false;  // ONNX Runtime refuses it
+  const std::vector<std::size_t> weight_dims = spatial_dims(t, 1);
+  Dims sizes;
+  std::vector<std::int64_t> kernel;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    sizes.push_back(t.in_type(0).shape[dims[i]]);
+    kernel.push_back(t.in_type(1).shape[weight_dims[i]].value());
+  }
+  return is_same(padding, sizes, kernel, front::get_ints(t.eqn, "window_strides"));
+}
+
 Views conv_general_dilated(Translation& t) {
   t.require_operands(2);
   const Padding padding = padding_of(t);
@@ -99,19 +162,9 @@ Views conv_general_dilated(Translation& t) {
   for (std::int64_t dilation : front::get_ints(t.eqn, "lhs_dilation")) {
     t.require(dilation == 1, "symbolic padding of a dilated operand");
   }
-  const Attr* attr = front::find(t.eqn.attrs, "dimension_numbers");
-  const auto* numbers = attr ? attr->get_if<front::Record>() : nullptr;
-  t.require(numbers && !numbers->fields.empty() && numbers->fields[0].second.get_if<List>(),
-            "'dimension_numbers' is malformed");
-  // lhs_spec: where the batch, the features and the spatial dims are.
-  const auto& spec = *numbers->fields[0].second.get_if<List>();
-  t.require(spec.size() == padding.low.size() + 2, "'padding' does not fit the operand");
-  std::vector<std::size_t> dims;
-  for (std::size_t i = 2; i < spec.size(); ++i) {
-    const auto* dim = spec[i].get_if<std::int64_t>();
-    t.require(dim && *dim >= 0, "'dimension_numbers' is malformed");
-    dims.push_back(static_cast<std::size_t>(*dim));
-  }
+  const std::vector<std::size_t> dims = spatial_dims(t, 0);
+  t.require(dims.size() == padding.low.size(), "'padding' does not fit the operand");
+  if (is_same_conv(t, padding, dims)) return std::nullopt;
   return after_pad(t, padding, dims, 0);
 }
 

@@ -50,24 +50,26 @@ Value empty_result(Ctx& c) {
 
 // Negative padding and dilation of the input are done ahead of the op.
 struct Padding {
-  PadConfig ahead;  // of all dims
-  Ints pads;        // of the op: the low ends of the spatial dims, then the high ends
+  PadConfig ahead;    // of all dims
+  onnx::Args inside;  // of the op
 };
 Padding padding_of(Ctx& c) {
   const Ints dilation = c.param<Ints>("lhs_dilation");
   const auto& given = *c.attr("padding").get_if<front::List>();
+  if (is_symbolic(given)) return {PadConfig(2 + dilation.size()), {{"auto_pad", "SAME_UPPER"}}};
   Padding padding{PadConfig(2), {}};
-  Ints high_ends;
+  Ints pads, high_ends;  // the low ends of the spatial dims, then the high ends
   for (std::size_t i = 0; i < dilation.size(); ++i) {
     const auto& pair = *given[i].get_if<front::List>();
     const std::int64_t low = *pair[0].get_if<std::int64_t>(),
                        high = *pair[1].get_if<std::int64_t>();
     padding.ahead.push_back(
         {std::min<std::int64_t>(low, 0), std::min<std::int64_t>(high, 0), dilation[i] - 1});
-    padding.pads.push_back(std::max<std::int64_t>(low, 0));
+    pads.push_back(std::max<std::int64_t>(low, 0));
     high_ends.push_back(std::max<std::int64_t>(high, 0));
   }
-  padding.pads.insert(padding.pads.end(), high_ends.begin(), high_ends.end());
+  pads.insert(pads.end(), high_ends.begin(), high_ends.end());
+  padding.inside = {{"pads", pads}};
   return padding;
 }
 
@@ -82,11 +84,11 @@ Results conv_general_dilated(Ctx& c) {
   x = padded(c, x, c.op.scalar_like(x, 0), padding.ahead);
   Ints kernel;
   for (std::size_t i = 2; i < weight.rank(); ++i) kernel.push_back(weight.shape()[i].value());
-  const onnx::Args args{{"kernel_shape", kernel},
-                        {"strides", c.param<Ints>("window_strides")},
-                        {"dilations", c.param<Ints>("rhs_dilation")},
-                        {"group", batch_groups * c.param<std::int64_t>("feature_group_count")},
-                        {"pads", padding.pads}};
+  onnx::Args args{{"kernel_shape", kernel},
+                  {"strides", c.param<Ints>("window_strides")},
+                  {"dilations", c.param<Ints>("rhs_dilation")},
+                  {"group", batch_groups * c.param<std::int64_t>("feature_group_count")}};
+  args.insert(args.end(), padding.inside.begin(), padding.inside.end());
   if (c.operands().size() == 3) return c.op.Conv(x, weight, c.in(2), args);
   return c.op.Conv(x, weight, args);
 }

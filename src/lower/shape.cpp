@@ -102,6 +102,13 @@ static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 
 }  // namespace
 
+bool is_symbolic(const front::List& padding) {
+  return std::ranges::any_of(padding, [](const front::Attr& item) {
+    const auto& pair = *item.get_if<front::List>();
+    return pair[0].get_if<Dim>() || pair[1].get_if<Dim>();
+  });
+}
+
 Value padded(Ctx& c, Value x, Value fill, const PadConfig& config) {
   if (std::ranges::any_of(config, [](const PadDim& d) { return d.interior != 0; })) {
     x = with_interior(c, x, fill, config);

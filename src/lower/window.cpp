@@ -34,6 +34,7 @@ Order window_order(const front::Eqn& eqn, std::span<const front::Type>,
 
 Window permuted(const Window& window, const Ints& perm) {
   Window result;
+  result.is_same = window.is_same;
   for (std::int64_t dim : perm) {
     const auto i = static_cast<std::size_t>(dim);
     result.size.push_back(window.size[i]);
@@ -86,7 +87,12 @@ std::optional<onnx::Args> pool_args(const Window& window, std::size_t outside,
   const bool dilated = std::ranges::any_of(dilations, [](std::int64_t d) { return d != 1; });
   if (kernel.empty() || kernel.size() > 3 || (dilated && !takes_dilation)) return std::nullopt;
   low.insert(low.end(), high.begin(), high.end());
-  onnx::Args args{{"kernel_shape", kernel}, {"strides", strides}, {"pads", low}};
+  onnx::Args args{{"kernel_shape", kernel}, {"strides", strides}};
+  if (window.is_same) {
+    args.emplace_back("auto_pad", "SAME_UPPER");
+  } else {
+    args.emplace_back("pads", low);
+  }
   if (dilated) args.emplace_back("dilations", dilations);
   return args;
 }
@@ -95,6 +101,10 @@ std::optional<onnx::Args> pool_args(const Window& window, std::size_t outside,
 template <class Pool>
 Value pooled(Ctx& c, Value x, std::size_t outside, const Dims& result, Pool pool) {
   if (outside == 2) return pool(x);
+  if (outside < 2) {
+    const Value axes = c.ints(outside == 0 ? Ints{0, 1} : Ints{0});
+    return c.op.Squeeze(pool(c.op.Unsqueeze(x, axes)), axes);
+  }
   Dims folded{1, 1};
   for (std::size_t i = 0; i < outside; ++i) folded[1] = folded[1] * x.shape()[i];
   folded.insert(folded.end(), x.shape().begin() + static_cast<std::ptrdiff_t>(outside),
@@ -216,7 +226,12 @@ Window window_of(Ctx& c) {
   Window window{size, c.param<Ints>("window_strides"), dilation("window_dilation"), {}};
   const Ints base_dilation = dilation("base_dilation");
   const auto& padding = *c.attr("padding").get_if<front::List>();
+  window.is_same = is_symbolic(padding);
   for (std::size_t i = 0; i < padding.size(); ++i) {
+    if (window.is_same) {
+      window.padding.emplace_back();
+      continue;
+    }
     const auto& pair = *padding[i].get_if<front::List>();
     window.padding.push_back(
         {*pair[0].get_if<std::int64_t>(), *pair[1].get_if<std::int64_t>(), base_dilation[i] - 1});

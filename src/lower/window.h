@@ -8,7 +8,8 @@ namespace jaxport::lower {
 // Windows that slide over an operand, by dim of the operand.
 struct Window {
   Ints size, stride, dilation;
-  PadConfig padding;  // with the base dilation as interior
+  PadConfig padding;     // with the base dilation as interior
+  bool is_same = false;  // the op pads, by a size that is symbolic
 };
 Window window_of(Ctx& c);  // from the parameters of the equation
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import pytest
 from jax import lax
 
+import jaxport
 from support.cases import case, check, f32, parity
 
 
@@ -121,3 +123,9 @@ ORDER = [
 @parity(VALUES + ARRAYS + MOVES + WINDOWS + ORDER)
 def test_dims(case, capfd):
     check(case, capfd)
+
+
+@pytest.mark.parametrize("fn", [pool(lax.add, 0.0), pool(lax.max, -jnp.inf)], ids=["sum", "max"])
+def test_same_padding_of_symbolic_sizes_is_not_computed(fn):
+    model = jaxport.to_onnx(fn, [("B", "H", "W")], return_mode="ir")
+    assert not {"Shape", "Pad"} & model.stats()["ops"].keys()
