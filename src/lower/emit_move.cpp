@@ -81,13 +81,17 @@ Dim dim_attr(const axis::Node& node, std::string_view name) {
 
 }  // namespace
 
-void Emitter::emit_iota(const Node& node) {
-  const Dim size = node.axis_size(0);
+// 0, 1, … as i64
+Value Emitter::range(const Dim& size) {
   const Value end = op_.Squeeze(shapes_.dim(size));
-  Value range = op_.call_with_shape(
-      "Range", {op_.scalar(0, DType::kI64), end, op_.scalar(1, DType::kI64)}, {}, {size});
-  if (node.dtype != DType::kI64) range = op_.Cast(range, onnx::Args{{"to", node.dtype}});
-  define(node, range, {node.out[0]});
+  return op_.call_with_shape("Range", {op_.scalar(0, DType::kI64), end, op_.scalar(1, DType::kI64)},
+                             {}, {size});
+}
+
+void Emitter::emit_iota(const Node& node) {
+  Value counted = range(node.axis_size(0));
+  if (node.dtype != DType::kI64) counted = op_.Cast(counted, onnx::Args{{"to", node.dtype}});
+  define(node, counted, {node.out[0]});
 }
 
 void Emitter::emit_pick(const Node& node) {

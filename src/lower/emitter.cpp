@@ -144,6 +144,7 @@ void Emitter::emit(const Node& node) {
       if (node.name == "log_softmax") return emit_softmax(node, "LogSoftmax");
       if (node.name == "norm") return emit_norm(node);
       if (node.name == "attention") return emit_attention(node);
+      if (node.name == "rope" || node.name == "partial_rope") return emit_rope(node);
       break;
     default:
       break;

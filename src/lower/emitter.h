@@ -47,6 +47,9 @@ class LabelSet {
   std::vector<char> in_;
 };
 
+struct RopeForm;
+struct RopeLabels;
+
 class Emitter {
  public:
   // Emits the program of `plan` into the graph of `builder`, with these hints in place of its own.
@@ -133,7 +136,13 @@ class Emitter {
   Value attention_bias(const Node& node, const Labels& batch, const Labels& heads,
                        const Labels& rows, const Labels& columns);
 
+  // --- emit_rope.cpp
+  void emit_rope(const Node& node);
+  double rope_price(const Node& node, const RopeLabels& labels, const RopeForm& form) const;
+  Value position_ids(const Dim& batch, const Dim& time);
+
   // --- emit_move.cpp
+  Value range(const Dim& size);
   void emit_iota(const Node& node);
   void emit_pick(const Node& node);
   void emit_slice(const Node& node);

@@ -5,6 +5,7 @@
 
 #include "lower/attention.h"
 #include "lower/emitter.h"
+#include "lower/rope.h"
 
 namespace jaxport::lower {
 namespace {
@@ -135,6 +136,14 @@ MaybeWish attention_wish(const Node& node, std::size_t i, const MaybeWish& own) 
   return Wish{kStrong, {roles.batch, i == 0 ? labels.time : labels.keys, inner}};
 }
 
+// [batch][time][heads, size of a head] in the order of the result; tables as the op takes them.
+MaybeWish rope_wish(const Node& node, std::size_t i, const MaybeWish& own) {
+  const RopeLabels labels(node);
+  const RopeForm form = natural_form(labels, own ? own->dims : node.edges[0].axes);
+  if (i == 0) return Wish{kStrong, form.arrange(labels.head)};
+  return Wish{kStrong, form.tables(labels)};
+}
+
 MaybeWish renamed_wish(const Node& node, const MaybeWish& own) {
   if (!own || node.role("o").empty()) return std::nullopt;
   Wish wish = *own;
@@ -162,6 +171,7 @@ MaybeWish operand_wish(const Node& node, std::size_t i, const MaybeWish& own, in
     case Kind::kMacro:
       if (node.name == "norm") return norm_wish(node, i, own);
       if (node.name == "attention") return attention_wish(node, i, own);
+      if (node.name == "rope" || node.name == "partial_rope") return rope_wish(node, i, own);
       break;
     default:
       return std::nullopt;

@@ -13,6 +13,7 @@ using Rules = std::span<const Rule* const>;
 Rules softmax_rules();
 Rules norm_rules();
 Rules norm_affine_rules();
+Rules rope_rules();
 Rules attention_rules();
 Rules activation_rules();
 Rules prelu_rules();

@@ -222,10 +222,14 @@ Target target_from_name(std::string_view name) {
 
 bool runs(Target target, std::string_view op, int opset, DType dtype) {
   const onnx::Schema* schema = onnx::find_schema(op, opset);
-  if (schema == nullptr) return false;
+  if (schema == nullptr || schema->inputs.empty()) return false;
+  const auto allows = [&](const onnx::Formal& formal) {
+    return takes({schema->types}, formal.type, dtype);
+  };
+  if (!allows(schema->inputs[0])) return false;
   return std::ranges::any_of(kernels_of(target, *schema), [&](const Kernel& kernel) {
     return std::ranges::all_of(schema->inputs, [&](const onnx::Formal& formal) {
-      return takes(kernel, formal.type, dtype) && takes({schema->types}, formal.type, dtype);
+      return !allows(formal) || takes(kernel, formal.type, dtype);
     });
   });
 }

@@ -15,7 +15,8 @@ enum class Target : std::uint8_t {
 };
 Target target_from_name(std::string_view name);  // "onnxruntime", "onnx"; else E079
 
-// Whether the target computes `op` at `opset` with all its operands in `dtype`.
+// Whether the target computes `op` at `opset` with all its operands in `dtype`, but for indices and
+// the like, which the op never takes in it.
 bool runs(Target target, std::string_view op, int opset, DType dtype);
 
 // Rewrites each node whose dtypes the target has no kernel for: its operands are widened, the op

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "raise/component.h"
+
+#include <algorithm>
+#include <span>
+
+#include "axis/pattern.h"
+#include "raise/raise.h"
+#include "raise/views.h"
+
+namespace jaxport::raise {
+namespace {
+
+using axis::Graph;
+using axis::Kind;
+using axis::Label;
+using axis::Labels;
+using axis::Use;
+
+constexpr int kMaxDepth = 6;
+constexpr std::size_t kMostMonomials = 4;
+
+bool is_stack_along(Graph& graph, const Use& use, Label p) {
+  return use.node->kind == Kind::kStack && graph.role(use, "p") == Labels{p};
+}
+
+// pick_k(x) -> x over p, k; also below a conversion between float types.
+Factor unpicked(Graph& graph, const Use& use, Label p) {
+  if (is_pointwise(use, "convert_element_type")) {
+    Factor below = unpicked(graph, graph.child(use, 0), p);
+    if (below.component == Factor::kWhole || !is_float(below.use.node->dtype)) return {use};
+    return {convert(graph, below.use, use.node->dtype), below.component};
+  }
+  if (use.node->kind != Kind::kPick) return {use};
+  const Label picked = graph.role(use, "p")[0];
+  if (!(graph.size(picked) == Dim(2))) return {use};
+  const auto index = *use.node->attr("k")->get_if<std::int64_t>();
+  return {Graph::substitute(graph.child(use, 0), {{picked, p}}), static_cast<int>(index)};
+}
+
+class Expansion {
+ public:
+  Expansion(Graph& graph, Label p, int k) : graph_(graph), p_(p), k_(k) {}
+
+  Polynomial of(const Use& use, int depth = 0) const {
+    if (const auto literal = graph_.scalar_value(use)) return {{*literal, {}}};
+    if (is_stack_along(graph_, use, p_)) {
+      return of(graph_.child(use, static_cast<std::size_t>(k_)), depth);
+    }
+    const bool closed = depth == kMaxDepth || (depth > 0 && graph_.is_picked(use.node));
+    if (closed || use.node->kind != Kind::kPointwise) return leaf(use);
+    const std::string_view name = use.node->name;
+    if (name == "neg") return scaled(of(graph_.child(use, 0), depth + 1), -1);
+    if (name == "mul") return product(use, depth);
+    if (name != "add" && name != "sub") return leaf(use);
+    Polynomial sum = of(graph_.child(use, 0), depth + 1);
+    std::ranges::move(scaled(of(graph_.child(use, 1), depth + 1), name == "add" ? 1 : -1),
+                      std::back_inserter(sum));
+    return sum;
+  }
+
+ private:
+  Polynomial leaf(const Use& use) const {
+    if (axis::contains(use.flat(), p_)) return {{1, {{use, k_}}}};
+    return {{1, {unpicked(graph_, use, p_)}}};
+  }
+
+  static Polynomial scaled(Polynomial polynomial, double by) {
+    for (Monomial& monomial : polynomial) monomial.coefficient *= by;
+    return polynomial;
+  }
+
+  Polynomial product(const Use& use, int depth) const {
+    const Polynomial lhs = of(graph_.child(use, 0), depth + 1);
+    const Polynomial rhs = of(graph_.child(use, 1), depth + 1);
+    if (lhs.size() * rhs.size() > kMostMonomials) return leaf(use);
+    Polynomial result;
+    for (const Monomial& a : lhs) {
+      for (const Monomial& b : rhs) {
+        Monomial both{a.coefficient * b.coefficient, a.factors};
+        both.factors.insert(both.factors.end(), b.factors.begin(), b.factors.end());
+        result.push_back(std::move(both));
+      }
+    }
+    return result;
+  }
+
+  Graph& graph_;
+  Label p_;
+  int k_;
+};
+
+// --- constants
+
+constexpr std::int64_t kLargestCompared = 65'536;
+constexpr std::size_t kMostNodes = 32;
+
+// Computed from literals, small weights and counters alone, within a bounded number of nodes.
+bool is_known(const axis::Node* root) {
+  std::vector<const axis::Node*> seen{root};
+  for (std::size_t next = 0; next < seen.size(); ++next) {
+    const axis::Node& node = *seen[next];
+    if (node.kind == Kind::kInput || node.kind == Kind::kPrim || seen.size() > kMostNodes) {
+      return false;
+    }
+    std::int64_t elements = 1;
+    for (const Dim& size : node.sizes) {
+      if (!size.is_static() || size.value() > kLargestCompared) return false;
+      elements *= size.value();
+      if (elements > kLargestCompared) return false;
+    }
+    for (const axis::Edge& edge : node.edges) {
+      if (std::ranges::find(seen, edge.node) == seen.end()) seen.push_back(edge.node);
+    }
+  }
+  return true;
+}
+
+// The values of a known use with label p in front.
+Tensor evaluated(Graph& graph, const Use& use, Label p) {
+  Labels order{p};
+  axis::add_new(order, use.flat());
+  axis::Program program;
+  // The graph outlives the program.
+  program.graph = std::shared_ptr<Graph>(&graph, [](Graph*) {});
+  program.outputs.push_back({use, axis::axis_each(order)});
+  front::Type type{use.node->dtype, {}};
+  for (Label label : order) type.shape.push_back(graph.size(label));
+  program.output_types.push_back(std::move(type));
+  return axis::evaluate(program, {}, expand)[0];
+}
+
+}  // namespace
+
+Polynomial component(Graph& graph, const Use& use, Label p, int k) {
+  return Expansion(graph, p, k).of(use);
+}
+
+Use value_of(Graph& graph, const Factor& factor, Label p) {
+  return factor.component == Factor::kWhole ? factor.use
+                                            : graph.pick(factor.use, p, factor.component);
+}
+
+int symmetry(Graph& graph, const Use& use, Label p) {
+  if (!is_float(use.node->dtype) || !is_known(use.node)) return 0;
+  const Tensor values = evaluated(graph, use, p);
+  const std::int64_t half = values.size() / 2;
+  bool equal = true, opposite = true;
+  for (std::int64_t i = 0; i < half; ++i) {
+    const double first = values.at(i), second = values.at(half + i);
+    equal = equal && first == second;
+    opposite = opposite && first == -second;
+  }
+  if (equal) return 1;
+  return opposite ? -1 : 0;
+}
+
+}  // namespace jaxport::raise

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// rope(x)_0 = x_0 cos - x_1 sin,  rope(x)_1 = x_1 cos + x_0 sin,  along a label p of size two
+//
+// The halves of an axis (p c), the even and odd elements of (c p), and the parts of a complex
+// number differ in the order of labels only. The root is the stack of the two components, or a sum
+// above a stack: x * cos + [-x_1, x_0] * sin. Both components are written as sums of products, and
+// the four products are compared. A factor of the tables that varies along p must be a constant
+// with equal or opposite halves: ONNX RotaryEmbedding takes tables of half the size of a head.
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "axis/pattern.h"
+#include "raise/component.h"
+#include "raise/rules.h"
+#include "raise/views.h"
+
+namespace jaxport::raise {
+namespace {
+
+using axis::Graph;
+using axis::Kind;
+using axis::Label;
+using axis::Labels;
+using axis::Use;
+
+// The products of one component by the half of x that they contain, without that half.
+using Row = std::array<Monomial, 2>;
+
+std::optional<Row> row_over(const Polynomial& polynomial, const Use& x) {
+  Row row;
+  int found = 0;
+  for (const Monomial& monomial : polynomial) {
+    for (int half = 0; half < 2; ++half) {
+      const auto at = std::ranges::find(monomial.factors, Factor{x, half});
+      if (at == monomial.factors.end()) continue;
+      Monomial rest = monomial;
+      rest.factors.erase(rest.factors.begin() + (at - monomial.factors.begin()));
+      row[static_cast<std::size_t>(half)] = std::move(rest);
+      found |= 1 << half;
+      break;
+    }
+  }
+  return polynomial.size() == 2 && found == 3 ? std::optional(std::move(row)) : std::nullopt;
+}
+
+// The two rows of a rotation matrix hold each table twice: once in each.
+class Tables {
+ public:
+  Tables(Graph& graph, Label p) : graph_(graph), p_(p) {}
+
+  // The value of `first`, when `second` is `sign` times the same; empty with a problem when not.
+  Use shared(const Monomial& first, const Monomial& second, double sign) {
+    std::vector<Factor> left = second.factors;
+    double relative = 1;
+    for (const Factor& factor : first.factors) {
+      auto at = std::ranges::find(left, factor);
+      if (at == left.end() && factor.component != Factor::kWhole) {
+        at = std::ranges::find(left, Factor{factor.use, 1 - factor.component});
+        if (at == left.end()) return {};
+        const int parity = symmetry(graph_, factor.use, p_);
+        if (parity == 0) problem = "the halves of a table are not known to be equal";
+        relative *= parity;
+      }
+      if (at == left.end()) return {};
+      left.erase(at);
+    }
+    if (!left.empty() || first.factors.empty() || !problem.empty()) return {};
+    if (second.coefficient * relative != sign * first.coefficient) return {};
+    return product(first);
+  }
+
+  std::string problem;
+
+ private:
+  Use product(const Monomial& monomial) {
+    Use result = value_of(graph_, monomial.factors[0], p_);
+    const DType dtype = result.node->dtype;
+    for (std::size_t i = 1; i < monomial.factors.size(); ++i) {
+      result = graph_.pointwise("mul", {result, value_of(graph_, monomial.factors[i], p_)}, dtype);
+    }
+    if (monomial.coefficient == 1) return result;
+    if (monomial.coefficient == -1) return graph_.pointwise("neg", {result}, dtype);
+    return graph_.pointwise("mul", {result, graph_.scalar(monomial.coefficient, dtype)}, dtype);
+  }
+
+  Graph& graph_;
+  Label p_;
+};
+
+// The halves lie in one axis of x: complex numbers of their own are no rotary embedding.
+bool shares_axis(const Use& x, Label p) {
+  return std::ranges::any_of(
+      x.labels, [&](const Labels& axis) { return axis.size() > 1 && axis::contains(axis, p); });
+}
+
+Use rope(const Matcher& m, const Use& root, Label p) {
+  const Polynomial first = component(m.graph, root, p, 0);
+  if (first.size() != 2) return {};
+  const Polynomial second = component(m.graph, root, p, 1);
+  for (const Monomial& monomial : first) {
+    for (const Factor& factor : monomial.factors) {
+      const Use& x = factor.use;
+      if (factor.component != 0 || m.graph.is_constant(x) || !shares_axis(x, p)) continue;
+      const auto upper = row_over(first, x), lower = row_over(second, x);
+      if (!upper || !lower) continue;
+      Tables tables(m.graph, p);
+      const Use cos = tables.shared((*upper)[0], (*lower)[1], 1);
+      const Use sin = tables.shared((*lower)[0], (*upper)[1], -1);
+      if (!tables.problem.empty()) return m.miss("rope", root, tables.problem);
+      if (!cos || !sin) continue;
+      if (!is_subset(cos.flat(), x.flat()) || !is_subset(sin.flat(), x.flat())) {
+        return m.miss("rope", root, "the tables vary along an axis that the value lacks");
+      }
+      return m.graph.macro("rope", {x, cos, sin}, x.flat(), root.node->dtype, {{"p", {p}}});
+    }
+  }
+  return {};
+}
+
+bool is_pair(const Use& use) {
+  return use.node->kind == Kind::kStack && use.node->edges.size() == 2;
+}
+
+// The stacks of two at which the components of a sum may part: its operands and their factors.
+Labels pair_labels(Graph& graph, const Use& root) {
+  Labels labels;
+  const auto collect = [&](const Use& use, auto&& self, int depth) -> void {
+    if (is_pair(use)) axis::add_new(labels, graph.role(use, "p"));
+    if (depth == 0 || !is_pointwise(use, "mul")) return;
+    for (const Use& operand : graph.children(use)) self(operand, self, depth - 1);
+  };
+  for (const Use& operand : graph.children(root)) collect(operand, collect, 3);
+  return labels;
+}
+
+Use match_rope(const Matcher& m, const Use& root) {
+  if (!is_float(root.node->dtype)) return {};
+  if (root.node->kind == Kind::kStack) {
+    const Labels p = m.graph.role(root, "p");
+    return is_pair(root) && p.size() == 1 ? rope(m, root, p[0]) : Use{};
+  }
+  for (Label p : pair_labels(m.graph, root)) {
+    if (!(m.graph.size(p) == Dim(2))) continue;
+    if (Use raised = rope(m, root, p)) return raised;
+  }
+  return {};
+}
+
+constexpr std::string_view kRoots[] = {"add", "stack", "sub"};
+
+// Halves as in Llama; the tables come in.
+constexpr std::string_view kSample = R"(
+func @rope(%x: f32[B,5,3,8], %cos: f32[5,1,4], %sin: f32[5,1,4]) {
+  %lo: f32[B,5,3,4], %hi: f32[B,5,3,4] = split %x {axis = 3, sizes = (4, 4)}
+  %c: f32[B,5,3,4] = broadcast_in_dim %cos {broadcast_dimensions = (1, 2, 3), shape = (B, 5, 3, 4)}
+  %s: f32[B,5,3,4] = broadcast_in_dim %sin {broadcast_dimensions = (1, 2, 3), shape = (B, 5, 3, 4)}
+  %loc: f32[B,5,3,4] = mul %lo %c
+  %his: f32[B,5,3,4] = mul %hi %s
+  %first: f32[B,5,3,4] = sub %loc %his
+  %hic: f32[B,5,3,4] = mul %hi %c
+  %los: f32[B,5,3,4] = mul %lo %s
+  %second: f32[B,5,3,4] = add %hic %los
+  %y: f32[B,5,3,8] = concatenate %first %second {dimension = 3}
+  return %y
+}
+)";
+
+constexpr std::string_view kNearMisses[] = {
+    // Tables of full size: their halves may differ.
+    R"(
+func @full_tables(%x: f32[B,5,8], %cos: f32[1,5,8], %sin: f32[1,5,8]) {
+  %lo: f32[B,5,4], %hi: f32[B,5,4] = split %x {axis = 2, sizes = (4, 4)}
+  %neg: f32[B,5,4] = neg %hi
+  %turned: f32[B,5,8] = concatenate %neg %lo {dimension = 2}
+  %xc: f32[B,5,8] = mul %x %cos
+  %ts: f32[B,5,8] = mul %turned %sin
+  %y: f32[B,5,8] = add %xc %ts
+  return %y
+}
+)",
+    // The tables have an axis that the value lacks.
+    R"(
+func @more_positions(%x: f32[1,8], %cos: f32[5,4], %sin: f32[5,4]) {
+  %lo: f32[1,4], %hi: f32[1,4] = split %x {axis = 1, sizes = (4, 4)}
+  %loc: f32[5,4] = mul %lo %cos
+  %his: f32[5,4] = mul %hi %sin
+  %first: f32[5,4] = sub %loc %his
+  %hic: f32[5,4] = mul %hi %cos
+  %los: f32[5,4] = mul %lo %sin
+  %second: f32[5,4] = add %hic %los
+  %y: f32[5,8] = concatenate %first %second {dimension = 1}
+  return %y
+}
+)"};
+
+const Rule kRope{.name = "rope",
+                 .roots = kRoots,
+                 .match = match_rope,
+                 .sample = kSample,
+                 .near_misses = kNearMisses};
+constexpr const Rule* kRules[] = {&kRope};
+
+}  // namespace
+
+Rules rope_rules() { return kRules; }
+
+}  // namespace jaxport::raise
