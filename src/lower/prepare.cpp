@@ -2,10 +2,10 @@
 #include "lower/prepare.h"
 
 #include <array>
-#include <cmath>
 #include <string_view>
 
 #include "lower/ctx.h"
+#include "lower/rewrite.h"
 #include "onnx/schema.h"
 #include "raise/raise.h"
 
@@ -67,34 +67,16 @@ Use expand_missing(axis::Graph& graph, const Use& use, int opset, target::Target
                       use.node->dtype);
 }
 
-// sum(x) / n and sum(x) * (1/n) over n elements.
-Use mean(axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
-  const bool divides = use.node->is(Kind::kPointwise, "div");
-  if (!divides && !use.node->is(Kind::kPointwise, "mul")) return {};
-  if (!is_float(use.node->dtype)) return {};
-  const Use sum = graph.child(use, 0), count = graph.child(use, 1);
-  if (!sum.node->is(Kind::kReduce, "reduce_sum") || uses[sum.node] > 1) return {};
-  const auto factor = graph.scalar_value(count);
-  if (!factor || sum.node->dtype != use.node->dtype) return {};
-  const Use x = graph.child(sum, 0);
-  axis::Labels over;
-  for (axis::Label label : x.flat()) {
-    if (!axis::contains(sum.flat(), label)) over.push_back(label);
-  }
-  const Dim size = graph.size_of(over);
-  if (!size.is_static()) return {};
-  const double n = static_cast<double>(size.value());
-  const bool exact = divides ? *factor == n : std::abs(*factor * n - 1) < 1e-7;
-  return exact ? graph.reduce("reduce_mean", x, over, use.node->dtype) : Use{};
-}
-
 }  // namespace
 
 void prepare(axis::Program& program, int opset, target::Target target) {
   axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts&) {
     return expand_missing(graph, use, opset, target);
   });
-  axis::rebuild(program, mean);
+  axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
+    const Use reduced = mean(graph, use, uses);
+    return reduced ? reduced : window_mean(graph, use, uses, opset);
+  });
   for (axis::Program* region : axis::regions(program)) prepare(*region, opset, target);
 }
 

@@ -44,7 +44,7 @@ Value selected(Ctx& c, const Select& select, const Values& keys, const Values& p
 
 Results select_and_gather_add(Ctx& c) {
   auto [tangents, operand] = c.in<2>();
-  const Window window = window_of(c);
+  const Window window = window_of(c.eqn());
   const Select& select = select_of(c);
   const Values keys = window_elements(c, padded_with(c, operand, select.loser, window), window);
   const Values parts = window_elements(c, padded_with(c, tangents, 0, window), window);
@@ -92,7 +92,7 @@ Values element_offsets(Ctx& c, const Window& window, const Ints& distance) {
 // Each element of the source is added where its window has the selected element.
 Results select_and_scatter_add(Ctx& c) {
   auto [source, operand] = c.in<2>();
-  const Window window = window_of(c);
+  const Window window = window_of(c.eqn());
   const Select& select = select_of(c);
   const Value wide = padded_with(c, operand, select.loser, window);
   const Ints distance = distances(c, wide.shape());

@@ -97,7 +97,7 @@ std::optional<onnx::Args> pool_args(const Window& window, std::size_t outside,
   return args;
 }
 
-// Runs `pool` on x with its leading dims folded to [N, C].
+// Runs `pool` on x with its leading dims folded to [N, C]; unit dims among them go first.
 template <class Pool>
 Value pooled(Ctx& c, Value x, std::size_t outside, const Dims& result, Pool pool) {
   if (outside == 2) return pool(x);
@@ -105,27 +105,47 @@ Value pooled(Ctx& c, Value x, std::size_t outside, const Dims& result, Pool pool
     const Value axes = c.ints(outside == 0 ? Ints{0, 1} : Ints{0});
     return c.op.Squeeze(pool(c.op.Unsqueeze(x, axes)), axes);
   }
-  Dims folded{1, 1};
-  for (std::size_t i = 0; i < outside; ++i) folded[1] = folded[1] * x.shape()[i];
-  folded.insert(folded.end(), x.shape().begin() + static_cast<std::ptrdiff_t>(outside),
-                x.shape().end());
+  const auto inside = x.shape().begin() + static_cast<std::ptrdiff_t>(outside);
+  Dims folded;
+  std::copy_if(x.shape().begin(), inside, std::back_inserter(folded),
+               [](const Dim& size) { return !size.is_one(); });
+  folded.insert(folded.begin(), folded.size() < 2 ? 2 - folded.size() : 0, Dim(1));
+  for (; folded.size() > 2; folded.pop_back()) folded[1] = folded[1] * folded.back();
+  folded.insert(folded.end(), inside, x.shape().end());
   return c.reshape(pool(c.reshape(x, folded)), result);
 }
 
+// Padding at the high end that no window reaches is not there.
+void trim_padding(Window& window, const Dims& operand) {
+  for (std::size_t i = 0; i < operand.size(); ++i) {
+    PadDim& pad = window.padding[i];
+    if (!operand[i].is_static() || operand[i] == Dim(0) || pad.interior != 0 || pad.high <= 0) {
+      continue;
+    }
+    const std::int64_t size = operand[i].value() + pad.low;
+    const std::int64_t reach = (window.size[i] - 1) * window.dilation[i] + 1;
+    const std::int64_t last = (size + pad.high - reach) / window.stride[i] * window.stride[i];
+    pad.high = std::max<std::int64_t>(0, last + reach - size);
+  }
+}
+
+// What a pooling op sees: the dims outside the window first.
 struct Plan {
   Window window;
   std::size_t outside = 0;  // leading dims that the window does not touch
   Dims result;
 };
 
-Plan plan_of(Ctx& c) {
-  const Ints perm = window_order(c.eqn(), {}, {}).in[0];
-  Plan plan{permuted(window_of(c), perm), 0, {}};
+Plan plan_of(const front::Eqn& eqn, const Dims& operand, const Dims& result) {
+  const Ints perm = window_order(eqn, {}, {}).in[0];
+  Window window = window_of(eqn);
+  trim_padding(window, operand);
+  Plan plan{permuted(window, perm), 0, {}};
   while (plan.outside < perm.size() && !is_windowed(plan.window, plan.outside)) ++plan.outside;
-  for (std::int64_t dim : perm)
-    plan.result.push_back(c.out_type().shape[static_cast<std::size_t>(dim)]);
+  for (std::int64_t dim : perm) plan.result.push_back(result[static_cast<std::size_t>(dim)]);
   return plan;
 }
+Plan plan_of(Ctx& c) { return plan_of(c.eqn(), c.in_type(0).shape, c.out_type().shape); }
 
 Results reduce_window_max(Ctx& c) {
   auto [x] = c.in<1>();
@@ -148,16 +168,19 @@ Results reduce_window_min(Ctx& c) {
   return slide_all(c, x, plan.window, "Min", kInfinity);
 }
 
+std::optional<onnx::Args> average_args(const Plan& plan, int opset, bool counts_padding) {
+  auto args = pool_args(plan.window, plan.outside, opset >= 19);
+  if (args) args->emplace_back("count_include_pad", counts_padding ? 1 : 0);
+  return args;
+}
+
 // AveragePool counts padding, so the sum is the average times the window's volume.
 Value window_sum(Ctx& c, Value x) {
   const Plan plan = plan_of(c);
-  auto args = pool_args(plan.window, plan.outside, c.op.opset() >= 19);
+  const auto args = average_args(plan, c.op.opset(), true);
   if (!args || x.dtype() != DType::kF32) return slide_all(c, x, plan.window, "Add", 0);
-  args->emplace_back("count_include_pad", 1);
-  double volume = 1;
-  for (std::int64_t size : plan.window.size) volume *= static_cast<double>(size);
   auto pool = [&](Value v) {
-    return c.op.Mul(c.op.AveragePool(v, *args), c.op.scalar_like(v, volume));
+    return c.op.Mul(c.op.AveragePool(v, *args), c.op.scalar_like(v, volume(plan.window)));
   };
   return pooled(c, x, plan.outside, plan.result, pool);
 }
@@ -167,6 +190,16 @@ Results reduce_window_sum(Ctx& c) {
   auto [x] = c.in<1>();
   const bool is_narrow = is_float(x.dtype()) && bit_width(x.dtype()) < 32;
   return c.cast(window_sum(c, is_narrow ? c.cast(x, DType::kF32) : x), x.dtype());
+}
+
+// A sum divided by the number of its elements, see window_mean().
+Results reduce_window_mean(Ctx& c) {
+  auto [x] = c.in<1>();
+  const Plan plan = plan_of(c);
+  const auto args = average_args(plan, c.op.opset(), c.param<bool>("counts_padding"));
+  const Value wide = c.cast(x, DType::kF32);
+  auto pool = [&](Value v) { return c.op.AveragePool(v, *args); };
+  return c.cast(pooled(c, wide, plan.outside, plan.result, pool), x.dtype());
 }
 
 // What a combining primitive is in ONNX, and its neutral element.
@@ -201,7 +234,7 @@ Results reduce_window(Ctx& c) {
       body ? front::combiners(**body) : std::vector<std::string>{};
   if (names.empty())
     c.unsupported("a function that is not one of add, mul, max, min, and, or, xor");
-  const Window window = window_of(c);
+  const Window window = window_of(c.eqn());
   Values results;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const Value x = c.in(i), init = c.in(names.size() + i);
@@ -214,18 +247,22 @@ Results reduce_window(Ctx& c) {
 
 constexpr Row kRows[] = {{"reduce_window", reduce_window},
                          {"reduce_window_max", reduce_window_max, 0, window_order},
+                         {"reduce_window_mean", reduce_window_mean, 0, window_order},
                          {"reduce_window_min", reduce_window_min, 0, window_order},
                          {"reduce_window_sum", reduce_window_sum, 0, window_order}};
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 
 }  // namespace
 
-Window window_of(Ctx& c) {
-  const Ints size = c.param<Ints>("window_dimensions"), ones(size.size(), 1);
-  auto dilation = [&](std::string_view name) { return c.has(name) ? c.param<Ints>(name) : ones; };
-  Window window{size, c.param<Ints>("window_strides"), dilation("window_dilation"), {}};
+Window window_of(const front::Eqn& eqn) {
+  const Ints size = front::get_ints(eqn, "window_dimensions"), ones(size.size(), 1);
+  auto dilation = [&](std::string_view name) {
+    const front::Attr* given = front::find(eqn.attrs, name);
+    return given && !given->is_none() ? front::get_ints(eqn, name) : ones;
+  };
+  Window window{size, front::get_ints(eqn, "window_strides"), dilation("window_dilation"), {}};
   const Ints base_dilation = dilation("base_dilation");
-  const auto& padding = *c.attr("padding").get_if<front::List>();
+  const auto& padding = *front::find(eqn.attrs, "padding")->get_if<front::List>();
   window.is_same = is_symbolic(padding);
   for (std::size_t i = 0; i < padding.size(); ++i) {
     if (window.is_same) {
@@ -237,6 +274,18 @@ Window window_of(Ctx& c) {
         {*pair[0].get_if<std::int64_t>(), *pair[1].get_if<std::int64_t>(), base_dilation[i] - 1});
   }
   return window;
+}
+
+double volume(const Window& window) {
+  double volume = 1;
+  for (std::int64_t size : window.size) volume *= static_cast<double>(size);
+  return volume;
+}
+
+bool can_average(const front::Eqn& eqn, const front::Type& operand, int opset) {
+  const bool is_wide = operand.dtype == DType::kF64;
+  return is_float(operand.dtype) && !is_wide &&
+         average_args(plan_of(eqn, operand.shape, operand.shape), opset, true).has_value();
 }
 
 Dim window_count(const Window& window, const Dims& padded, std::size_t i) {

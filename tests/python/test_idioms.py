@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import linen, nnx
+from jax import lax
 
 import jaxport
 from support.cases import Case, bf16, case, check, f16, f32, f64, parity, structs
@@ -82,7 +83,100 @@ REDUCTIONS = [
     ),
 ]
 
-TABLES = [*ACTIVATIONS, *REDUCTIONS]
+IMAGE = [f32(2, 8, 8, 3)]
+NHWC = "Transpose {} Transpose"
+
+
+def pool(name, fn, op, also=(), inputs=IMAGE, ops=NHWC):
+    return idiom(name, fn, inputs, ops.format(op), also, tolerance="sum")
+
+
+def average(module, padding, counts_padding=True):
+    def fn(x):
+        return module.avg_pool(
+            x, (3, 3), strides=(2, 2), padding=padding, count_include_pad=counts_padding
+        )
+
+    return fn
+
+
+def haiku_average(x):
+    """The spelling of hk.avg_pool."""
+    window, strides = (1, 3, 3, 1), (1, 2, 2, 1)
+    total = lax.reduce_window(x, 0.0, lax.add, window, strides, "SAME")
+    ones = jnp.ones((1, *x.shape[1:3], 1), x.dtype)
+    return total / lax.reduce_window(ones, 0.0, lax.add, window, strides, "SAME")
+
+
+def dilated(x):
+    window = lax.reduce_window(
+        x, 0.0, lax.add, (1, 3, 3, 1), (1, 1, 1, 1), "VALID", window_dilation=(1, 2, 2, 1)
+    )
+    return window / 9
+
+
+POOLS = [
+    pool("linen average", average(linen, "VALID"), "AveragePool", [[f32("B", "H+7", 8, 3)]]),
+    pool("nnx average", average(nnx, "SAME"), "AveragePool", [[f32("B", "H+2", 8, 3)]]),
+    pool("nnx without padding", average(nnx, "SAME", False), "AveragePool", [[f32("B", 9, 8, 3)]]),
+    pool("valid without padding", average(linen, "VALID", False), "AveragePool"),
+    pool(
+        "haiku average",
+        haiku_average,
+        "AveragePool",
+        [[f32("B", "H+2", "H+2", 3)], [bf16(1, 7, 8, 2)]],
+    ),
+    pool("dilated average", dilated, "AveragePool", [[f64(2, 8, 8, 3)]]),
+    pool(
+        "one dim",
+        lambda x: linen.avg_pool(x, (2,), strides=(2,)),
+        "AveragePool",
+        inputs=[f32(2, 8, 3)],
+    ),
+    pool(
+        "three dims",
+        lambda x: linen.avg_pool(x, (2, 2, 2)),
+        "AveragePool",
+        inputs=[f32(2, 4, 5, 6, 3)],
+    ),
+    pool("max", lambda x: nnx.max_pool(x, (3, 3), strides=(2, 2), padding="SAME"), "MaxPool"),
+    pool(
+        "equinox",
+        eqx.nn.AvgPool2d(2, 2),
+        "AveragePool",
+        inputs=[f32(3, 8, 8)],
+        ops="Reshape {} Reshape",
+    ),
+    pool(
+        "equinox under vmap",
+        jax.vmap(eqx.nn.AvgPool2d(3, 2, padding=1)),
+        "AveragePool",
+        inputs=[f32("B", 3, 8, 8)],
+        ops="{}",
+    ),
+    pool(
+        "equinox rounds up",
+        jax.vmap(eqx.nn.AvgPool2d(3, 2, padding=1, use_ceil=True)),
+        "AveragePool",
+        inputs=[f32(2, 3, 8, 8)],
+        ops="{}",
+    ),
+    pool(
+        "equinox maximum rounds up",
+        jax.vmap(eqx.nn.MaxPool2d(3, 2, padding=1, use_ceil=True)),
+        "MaxPool",
+        inputs=[f32(2, 3, 8, 8)],
+        ops="{}",
+    ),
+    pool(
+        "another divisor",
+        lambda x: average(linen, "VALID")(x) * 0.5,
+        "AveragePool",
+        ops="Transpose {} Transpose Mul",
+    ),
+]
+
+TABLES = [*ACTIVATIONS, *REDUCTIONS, *POOLS]
 
 
 @parity([rows for rows, _ in TABLES])

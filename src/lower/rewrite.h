@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What prepare() does to single nodes of the axis graph; an empty Use leaves the node as it is.
+#pragma once
+
+#include "axis/graph.h"
+
+namespace jaxport::lower {
+
+// sum(x) / n and sum(x) * (1/n) over n elements: reduce_mean.
+axis::Use mean(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses);
+
+// A sum of windows divided by the number of their elements, with or without those of the padding:
+// the primitive reduce_window_mean.
+axis::Use window_mean(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses,
+                      int opset);
+
+}  // namespace jaxport::lower

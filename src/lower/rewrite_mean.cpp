@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums that are divided by the number of what was summed.
+#include <algorithm>
+#include <cmath>
+
+#include "lower/rewrite.h"
+#include "lower/window.h"
+
+namespace jaxport::lower {
+namespace {
+
+using axis::Graph;
+using axis::Kind;
+using axis::Node;
+using axis::Use;
+
+// A value that is divided by a count, or multiplied by its reciprocal.
+struct Quotient {
+  Use sum, count;
+  bool divides;
+};
+Quotient quotient_of(Graph& graph, const Use& use) {
+  const bool divides = use.node->is(Kind::kPointwise, "div");
+  if (!divides && !use.node->is(Kind::kPointwise, "mul")) return {};
+  if (!is_float(use.node->dtype)) return {};
+  Quotient q{graph.child(use, 0), graph.child(use, 1), divides};
+  if (q.sum.node->dtype != use.node->dtype) return {};
+  return q;
+}
+
+bool is_count(const Graph& graph, const Quotient& q, double n) {
+  const auto factor = graph.scalar_value(q.count);
+  if (!factor) return false;
+  return q.divides ? *factor == n : std::abs(*factor * n - 1) < 1e-7;
+}
+
+bool is_plain(const Window& window, std::size_t dim) {
+  return window.size[dim] == 1 && window.stride[dim] == 1 && window.padding[dim].low == 0 &&
+         window.padding[dim].high == 0;
+}
+
+// The same sum of ones, which counts the elements without padding. Equal values are one node: this
+// is the constant, or the primitive, that a library divides by.
+Use counts_without_padding(Graph& graph, const Use& sum) {
+  auto info = std::make_shared<axis::PrimInfo>(*sum.node->prim);
+  const Window window = window_of(info->eqn);
+  axis::Pattern operand_axes, result_axes;
+  std::size_t axis = 0;
+  for (std::size_t dim = 0; dim < window.size.size(); ++dim) {
+    Dim &in = info->in[0].shape[dim], &out = info->out[0].shape[dim];
+    const bool has_axis = !out.is_one();
+    if (is_plain(window, dim)) {
+      in = out = 1;
+    } else {
+      if (!in.is_one()) operand_axes.push_back({graph.label(in)});
+      if (has_axis) result_axes.push_back(sum.labels[axis]);
+    }
+    if (has_axis) ++axis;
+  }
+  const Use one = graph.scalar(1, info->in[0].dtype);
+  return {graph.prim(info, {graph.relayout(one, operand_axes)})[0].node, result_axes};
+}
+
+}  // namespace
+
+Use mean(Graph& graph, const Use& use, const axis::UseCounts& uses) {
+  const Quotient q = quotient_of(graph, use);
+  if (!q.sum || !q.sum.node->is(Kind::kReduce, "reduce_sum") || uses[q.sum.node] > 1) return {};
+  const Use x = graph.child(q.sum, 0);
+  axis::Labels over;
+  for (axis::Label label : x.flat()) {
+    if (!axis::contains(q.sum.flat(), label)) over.push_back(label);
+  }
+  const Dim size = graph.size_of(over);
+  if (!size.is_static() || !is_count(graph, q, static_cast<double>(size.value()))) return {};
+  return graph.reduce("reduce_mean", x, over, use.node->dtype);
+}
+
+Use window_mean(Graph& graph, const Use& use, const axis::UseCounts& uses, int opset) {
+  const Quotient q = quotient_of(graph, use);
+  if (!q.sum || !q.sum.node->is(Kind::kPrim, "reduce_window_sum") || uses[q.sum.node] > 1)
+    return {};
+  const axis::PrimInfo& sum = *q.sum.node->prim;
+  if (!can_average(sum.eqn, sum.in[0], opset)) return {};
+  const bool counts_padding = is_count(graph, q, volume(window_of(sum.eqn)));
+  if (!counts_padding && !(q.divides && q.count == counts_without_padding(graph, q.sum))) return {};
+  auto info = std::make_shared<axis::PrimInfo>(sum);
+  info->eqn.primitive = "reduce_window_mean";
+  info->eqn.attrs.emplace_back("counts_padding", front::Attr{counts_padding});
+  std::ranges::sort(info->eqn.attrs, {}, &std::pair<std::string, front::Attr>::first);
+  return {graph.prim(info, {graph.child(q.sum, 0)})[0].node, q.sum.labels};
+}
+
+}  // namespace jaxport::lower
