@@ -18,9 +18,10 @@ using axis::Use;
 struct MacroOp {
   std::string_view macro, op;
 };
-constexpr std::array<MacroOp, 5> kMacroOps{{{"attention", "Attention"},
+constexpr std::array<MacroOp, 6> kMacroOps{{{"attention", "Attention"},
                                             {"log_softmax", "LogSoftmax"},
                                             {"logsumexp", "ReduceLogSumExp"},
+                                            {"partial_rope", "RotaryEmbedding"},
                                             {"rope", "RotaryEmbedding"},
                                             {"softmax", "Softmax"}}};
 

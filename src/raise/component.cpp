@@ -5,6 +5,7 @@
 #include <span>
 
 #include "axis/pattern.h"
+#include "raise/part.h"
 #include "raise/raise.h"
 #include "raise/views.h"
 
@@ -24,6 +25,25 @@ bool is_stack_along(Graph& graph, const Use& use, Label p) {
   return use.node->kind == Kind::kStack && graph.role(use, "p") == Labels{p};
 }
 
+// Two neighbouring parts of equal size are the halves of what they cover, when that begins at a
+// multiple of its size: x[:4] and x[4:8] are the halves of x[:8].
+Factor half_of_part(Graph& graph, const Use& use, Label p) {
+  const Labels run = run_of(graph, use);
+  const auto part = run.empty() ? std::nullopt : part_of(graph, use, run);
+  const Dim half = graph.size_of(run);
+  if (!part || !part->start.is_static() || !half.is_static()) return {use};
+  const std::int64_t start = part->start.value(), size = 2 * half.value();
+  const Dim first = start - start % size, end = first + size;
+  const bool is_half =
+      start % half.value() == 0 && less_equal(end, graph.size(part->whole)) == Truth::kYes;
+  if (!is_half) return {use};
+  Labels both{p};
+  both.insert(both.end(), run.begin(), run.end());
+  const Label lead = graph.label(size);
+  const Use pair = graph.slice(part->base, part->whole, lead, first, end, 1);
+  return {renamed(pair, lead, both), start % size == 0 ? 0 : 1};
+}
+
 // pick_k(x) -> x over p, k; also below a conversion between float types.
 Factor unpicked(Graph& graph, const Use& use, Label p) {
   if (is_pointwise(use, "convert_element_type")) {
@@ -31,9 +51,10 @@ Factor unpicked(Graph& graph, const Use& use, Label p) {
     if (below.component == Factor::kWhole || !is_float(below.use.node->dtype)) return {use};
     return {convert(graph, below.use, use.node->dtype), below.component};
   }
-  if (use.node->kind != Kind::kPick) return {use};
-  const Label picked = graph.role(use, "p")[0];
-  if (!(graph.size(picked) == Dim(2))) return {use};
+  const bool is_pick = use.node->kind == Kind::kPick;
+  if (!is_pick && use.node->kind != Kind::kSlice) return {use};
+  const Label picked = is_pick ? graph.role(use, "p")[0] : p;
+  if (!is_pick || !(graph.size(picked) == Dim(2))) return half_of_part(graph, use, p);
   const auto index = *use.node->attr("k")->get_if<std::int64_t>();
   return {Graph::substitute(graph.child(use, 0), {{picked, p}}), static_cast<int>(index)};
 }

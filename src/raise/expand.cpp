@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "raise/activation.h"
+#include "raise/expansions.h"
 #include "raise/raise.h"
 #include "raise/views.h"
 
@@ -127,27 +128,18 @@ Use expand_attention(Graph& graph, const Use& use) {
   return graph.contract(weights, operands[2], s, dtype);
 }
 
-Use expand_rope(Graph& graph, const Use& use) {
-  const DType dtype = use.node->dtype;
-  const axis::Label p = graph.role(use, "p")[0];
-  const Use x = graph.child(use, 0), cos = graph.child(use, 1), sin = graph.child(use, 2);
-  const Use first = graph.pick(x, p, 0), second = graph.pick(x, p, 1);
-  const auto times = [&](const Use& a, const Use& b) {
-    return graph.pointwise("mul", {a, b}, dtype);
-  };
-  return graph.stack({graph.pointwise("sub", {times(first, cos), times(second, sin)}, dtype),
-                      graph.pointwise("add", {times(second, cos), times(first, sin)}, dtype)},
-                     p);
-}
-
 struct Expansion {
   std::string_view macro;
   axis::Expand expand;
 };
 constexpr Expansion kExpansions[] = {
-    {"attention", expand_attention}, {"log_softmax", expand_log_softmax},
-    {"logsumexp", expand_logsumexp}, {"norm", expand_norm},
-    {"prelu", expand_prelu},         {"rope", expand_rope},
+    {"attention", expand_attention},
+    {"log_softmax", expand_log_softmax},
+    {"logsumexp", expand_logsumexp},
+    {"norm", expand_norm},
+    {"partial_rope", expand_partial_rope},
+    {"prelu", expand_prelu},
+    {"rope", expand_rope},
     {"softmax", expand_softmax},
 };
 

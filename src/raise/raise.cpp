@@ -109,7 +109,7 @@ std::span<const Rules> passes() {
   // become a relu.
   static const std::vector<const Rule*> kExact =
       joined(std::array{softmax_rules(), norm_rules(), norm_affine_rules(), rope_rules(),
-                        attention_rules(), prelu_rules()});
+                        partial_rope_rules(), attention_rules(), prelu_rules()});
   static const Rules kPasses[] = {kExact, activation_rules()};
   return kPasses;
 }

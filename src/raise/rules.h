@@ -14,6 +14,7 @@ Rules softmax_rules();
 Rules norm_rules();
 Rules norm_affine_rules();
 Rules rope_rules();
+Rules partial_rope_rules();
 Rules attention_rules();
 Rules activation_rules();
 Rules prelu_rules();

@@ -119,6 +119,19 @@ def halves_in_f32(x):
     return jnp.concatenate(turned, -1).astype(x.dtype)
 
 
+def partial(rope, size):
+    """Rotates the first `size` elements of each head."""
+    return lambda x: jnp.concatenate([rope(x[..., :size]), x[..., size:]], -1)
+
+
+def partial_halves(x):
+    """The same with both halves cut from the whole head."""
+    cos, sin = (table[:, None] for table in tables(x.shape[1], 4))
+    low, high, rest = jnp.split(x, (2, 4), -1)
+    turned = jnp.concatenate([low * cos - high * sin, high * cos + low * sin], -1)
+    return jnp.concatenate([turned, rest], -1)
+
+
 ROPE = eqx.nn.RotaryPositionalEmbedding(SIZE)
 ATTENTION = eqx.nn.MultiheadAttention(3, 3 * SIZE, key=KEY)
 
@@ -165,6 +178,10 @@ ONE_NODE = [
     row("tables are inputs", rotated, [*X, f32(6, 1, 4), f32(6, 1, 4)]),
     row("f32 inside bf16", in_f32, [bf16(2, 6, 3, SIZE)], also=[[f16(2, 6, 3, SIZE)]]),
     row("halves in f32 inside bf16", halves_in_f32, [bf16(2, 6, 3, SIZE)]),
+    row("half of each head", partial(halves, 4), X, also=[[f32("B", "T", 3, SIZE)]]),
+    row("part of each head", partial(rotate_half, 4), [f32(2, 6, 3, 14)]),
+    row("part of each head, interleaved", partial(interleaved, 4), [f32(2, 6, 3, 12)]),
+    row("part of each head in halves", partial_halves, [f32(2, 6, 3, 12)]),
     row("equinox", equinox, [f32(6, SIZE)]),
     row("equinox under vmap", jax.vmap(jax.vmap(equinox)), [f32("B", 3, 6, SIZE)]),
     row("projection", projected, [f32(2, 6, 5)]),

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// partial_rope(x) = concat(rope(x[..., :r]), x[..., r:])
+//
+// The macro has role "w", the whole head, and role "c", the labels of the tables that run over the
+// pairs. The value is not cut: x is one operand.
+#include <algorithm>
+
+#include "axis/pattern.h"
+#include "raise/part.h"
+#include "raise/rules.h"
+#include "raise/views.h"
+
+namespace jaxport::raise {
+namespace {
+
+using axis::Graph;
+using axis::Kind;
+using axis::Label;
+using axis::Labels;
+using axis::Use;
+
+// What a relayout merged into label `piece`, over its own labels again.
+Use opened(Graph& graph, const Use& use, Label piece) {
+  if (use.node->kind != Kind::kRelayout) return use;
+  const auto axis = std::ranges::find(use.labels, Labels{piece});
+  if (axis == use.labels.end()) return {};
+  Labels product;
+  for (Label label : use.node->out[static_cast<std::size_t>(axis - use.labels.begin())]) {
+    product.push_back(graph.label(use.node->sizes[static_cast<std::size_t>(label)]));
+  }
+  return graph.child(renamed(use, piece, product), 0);
+}
+
+// The two operands of a concat or a stack of two; `run` are the labels along which `rest` goes on,
+// empty: those of the rotated part. `whole` are the labels of the joined value.
+struct Join {
+  Use lead, rest;
+  Labels run, whole;
+};
+Join join_of(Graph& graph, const Use& root) {
+  if (root.node->edges.size() != 2) return {};
+  const Use lead = graph.child(root, 0), rest = graph.child(root, 1);
+  if (root.node->kind == Kind::kStack) return {lead, rest, {}, graph.role(root, "p")};
+  const Labels first = graph.role(root, "i0"), second = graph.role(root, "i1");
+  if (first.size() != 1 || second.empty()) return {};
+  return {opened(graph, lead, first[0]), rest, second, graph.role(root, "o")};
+}
+
+const Labels& axis_with(const Use& use, Label label) {
+  return *std::ranges::find_if(use.labels,
+                               [&](const Labels& axis) { return axis::contains(axis, label); });
+}
+
+// The tables over fresh labels in place of `half`, which the value has too.
+Labels separate(Graph& graph, const Labels& half, Use& cos, Use& sin) {
+  Labels fresh;
+  axis::Substitution substitution;
+  for (Label label : half) {
+    fresh.push_back(graph.label(graph.size(label)));
+    substitution.set(label, {fresh.back()});
+  }
+  cos = substitution(cos);
+  sin = substitution(sin);
+  return fresh;
+}
+
+Use match_partial_rope(const Matcher& m, const Use& root) {
+  Graph& graph = m.graph;
+  Join join = join_of(graph, root);
+  if (!join.lead || !join.lead.node->is(Kind::kMacro, "rope")) return {};
+  const Label p = graph.role(join.lead, "p")[0];
+  const Use x = graph.child(join.lead, 0);
+  const Labels head = axis_with(x, p), half = axis::without(head, {p});
+  if (half.empty() || (head.front() != p && head.back() != p)) return {};
+  if (join.run.empty()) {  // a stack: both parts have the size of the rotated one
+    join.run = head;
+    join.whole.insert(join.whole.end(), head.begin(), head.end());
+  }
+  const auto first = part_of(graph, x, head), second = part_of(graph, join.rest, join.run);
+  if (!first || !second) return {};
+  const Use value = renamed(first->base, first->whole, join.whole);
+  const bool complete = first->start == Dim(0) && first->limit == second->start &&
+                        second->limit == graph.size_of(join.whole) &&
+                        value == renamed(second->base, second->whole, join.whole);
+  if (!complete) {
+    return m.miss("partial_rope", root, "what follows is not the rest of the same value");
+  }
+  Use cos = graph.child(join.lead, 1), sin = graph.child(join.lead, 2);
+  if (!is_subset(half, cos.flat()) && !is_subset(half, sin.flat())) return {};
+  const Labels pairs = separate(graph, half, cos, sin);
+  return graph.macro("partial_rope", {value, cos, sin}, value.flat(), root.node->dtype,
+                     {{"c", pairs}, {"w", join.whole}},
+                     {{"interleaved", front::Attr{head.back() == p}}});
+}
+
+constexpr std::string_view kRoots[] = {"concat", "stack"};
+
+// The first four of twelve elements are rotated.
+constexpr std::string_view kSample = R"(
+func @partial_rope(%x: f32[B,5,12], %cos: f32[1,5,2], %sin: f32[1,5,2]) {
+  %a: f32[B,5,2], %b: f32[B,5,2], %rest: f32[B,5,8] = split %x {axis = 2, sizes = (2, 2, 8)}
+  %ac: f32[B,5,2] = mul %a %cos
+  %bs: f32[B,5,2] = mul %b %sin
+  %first: f32[B,5,2] = sub %ac %bs
+  %bc: f32[B,5,2] = mul %b %cos
+  %as: f32[B,5,2] = mul %a %sin
+  %second: f32[B,5,2] = add %bc %as
+  %turned: f32[B,5,4] = concatenate %first %second {dimension = 2}
+  %y: f32[B,5,12] = concatenate %turned %rest {dimension = 2}
+  return %y
+}
+)";
+
+// Elements 3 to 10 follow the rotated ones, not 4 to 11.
+constexpr std::string_view kNearMisses[] = {R"(
+func @other_rest(%x: f32[B,5,12], %cos: f32[1,5,2], %sin: f32[1,5,2]) {
+  %lead: f32[B,5,4] = slice %x {start_indices = (0, 0, 0), limit_indices = (B, 5, 4), strides = none}
+  %rest: f32[B,5,8] = slice %x {start_indices = (0, 0, 3), limit_indices = (B, 5, 11), strides = none}
+  %a: f32[B,5,2], %b: f32[B,5,2] = split %lead {axis = 2, sizes = (2, 2)}
+  %ac: f32[B,5,2] = mul %a %cos
+  %bs: f32[B,5,2] = mul %b %sin
+  %first: f32[B,5,2] = sub %ac %bs
+  %bc: f32[B,5,2] = mul %b %cos
+  %as: f32[B,5,2] = mul %a %sin
+  %second: f32[B,5,2] = add %bc %as
+  %turned: f32[B,5,4] = concatenate %first %second {dimension = 2}
+  %y: f32[B,5,12] = concatenate %turned %rest {dimension = 2}
+  return %y
+}
+)"};
+
+const Rule kPartialRope{.name = "partial_rope",
+                        .roots = kRoots,
+                        .match = match_partial_rope,
+                        .sample = kSample,
+                        .near_misses = kNearMisses};
+constexpr const Rule* kRules[] = {&kPartialRope};
+
+}  // namespace
+
+Rules partial_rope_rules() { return kRules; }
+
+}  // namespace jaxport::raise
