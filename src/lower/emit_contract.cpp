@@ -65,14 +65,7 @@ bool empty_set(const LabelSet& set, std::size_t count) {
 
 // MatMul broadcasts leading dims: batch labels first, one dim of plain rows last.
 Arrangement rows_with_batch_first(const Arrangement& rows, const LabelSet& batch) {
-  Arrangement split;
-  for (const Labels& dim : rows) {
-    if (batch.has_part(dim)) {
-      for (Label label : dim) split.push_back({label});
-    } else {
-      split.push_back(dim);
-    }
-  }
+  const Arrangement split = split_by(rows, batch);
   Labels last;
   for (const Labels& dim : split) {
     if (!dim.empty() && !batch.has_any(dim)) last = dim;

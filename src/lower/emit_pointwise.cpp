@@ -38,16 +38,9 @@ Arrangement regrouped(const Arrangement& operand, const Labels& order) {
 }
 
 // Dims of which some operand knows only a part are split.
-Arrangement split_partial(const Arrangement& arrangement, const std::vector<LabelSet>& operands) {
-  Arrangement result;
-  for (const Labels& dim : arrangement) {
-    if (std::ranges::any_of(operands, [&](const LabelSet& set) { return set.has_part(dim); })) {
-      for (Label label : dim) result.push_back({label});
-    } else {
-      result.push_back(dim);
-    }
-  }
-  return result;
+Arrangement split_partial(Arrangement arrangement, const std::vector<LabelSet>& operands) {
+  for (const LabelSet& operand : operands) arrangement = split_by(arrangement, operand);
+  return arrangement;
 }
 
 // The arrangement as an operand with these labels sees it: dims that it lacks are unit dims.

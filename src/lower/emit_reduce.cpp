@@ -14,19 +14,6 @@ using axis::Labels;
 
 namespace {
 
-// Dims that mix labels inside and outside the set are split into single labels.
-Arrangement split_mixed(const Arrangement& arrangement, const LabelSet& set) {
-  Arrangement result;
-  for (const Labels& dim : arrangement) {
-    if (set.has_part(dim)) {
-      for (Label label : dim) result.push_back({label});
-    } else {
-      result.push_back(dim);
-    }
-  }
-  return result;
-}
-
 // All labels of the set in one dim, last.
 Arrangement gathered_last(const Arrangement& arrangement, const LabelSet& set) {
   Arrangement result;
@@ -98,7 +85,7 @@ void Emitter::emit_reduce(const Node& node) {
   Arrangement best;
   double best_price = std::numeric_limits<double>::infinity();
   for (const Arrangement& seen : arrangements(edge, node.sizes)) {
-    Arrangement candidate = split_mixed(seen, kept);
+    Arrangement candidate = split_by(seen, kept);
     double cost = price(edge, node.sizes, candidate);
     if (order && kept.keep(axis::flatten(candidate)) != *order) cost += kTransposePrice;
     if (cost < best_price) best_price = cost, best = std::move(candidate);
@@ -131,7 +118,7 @@ void Emitter::emit_softmax(const Node& node, std::string_view op) {
   Arrangement best;
   double best_price = std::numeric_limits<double>::infinity();
   for (const Arrangement& seen : arrangements(edge, node.sizes)) {
-    Arrangement candidate = split_mixed(seen, along);
+    Arrangement candidate = split_by(seen, along);
     if (std::ranges::count_if(candidate, [&](const Labels& d) { return along.has_any(d); }) > 1) {
       candidate = gathered_last(candidate, along);
     }

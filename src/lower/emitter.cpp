@@ -15,23 +15,6 @@ using axis::Kind;
 using axis::Label;
 using axis::Labels;
 
-bool LabelSet::has_all(const Labels& labels) const {
-  return std::ranges::all_of(labels, [&](Label l) { return has(l); });
-}
-bool LabelSet::has_any(const Labels& labels) const {
-  return std::ranges::any_of(labels, [&](Label l) { return has(l); });
-}
-Labels LabelSet::keep(const Labels& labels) const {
-  Labels kept;
-  std::ranges::copy_if(labels, std::back_inserter(kept), [&](Label l) { return has(l); });
-  return kept;
-}
-Labels LabelSet::drop(const Labels& labels) const {
-  Labels kept;
-  std::ranges::copy_if(labels, std::back_inserter(kept), [&](Label l) { return !has(l); });
-  return kept;
-}
-
 namespace {
 
 // Elements above which a constant stays a view that is streamed while the file is written.
@@ -99,7 +82,7 @@ Values Emitter::run(const Values& arguments) {
     }
   }
   Values results;
-  for (const axis::View& view : facts_.program.outputs) results.push_back(output(view));
+  for (std::size_t i = 0; i < facts_.program.outputs.size(); ++i) results.push_back(output(i));
   return results;
 }
 
@@ -152,27 +135,9 @@ void Emitter::emit(const Node& node) {
   throw Error("BUG", fmt::format("no emission for axis node '{}'", node.name));
 }
 
-Value Emitter::output(const axis::View& view) {
-  // The view's context labels, numbered from 0.
-  Labels used;
-  Dims sizes;
-  auto renumbered = [&](const axis::Pattern& pattern) {
-    axis::Pattern result;
-    for (const Labels& labels : pattern) {
-      Labels& out = result.emplace_back();
-      for (Label label : labels) {
-        auto found = std::ranges::find(used, label);
-        out.push_back(static_cast<Label>(found - used.begin()));
-        if (found == used.end()) {
-          used.push_back(label);
-          sizes.push_back(facts_.program.graph->size(label));
-        }
-      }
-    }
-    return result;
-  };
-  const Edge edge{view.use.node, renumbered(view.use.labels)};
-  return bring_full(edge, sizes, renumbered(view.dims));
+Value Emitter::output(std::size_t i) {
+  const Facts::Output output = facts_.output(i);
+  return bring_full(output.edge, output.sizes, output.dims);
 }
 
 void Emitter::define(const Node& node, Value value, const Arrangement& arrangement) {
@@ -330,13 +295,7 @@ std::optional<Arrangement> Emitter::wanted(const Node& node, const LabelSet& lab
   const auto& wish = hint(node);
   if (!wish) return std::nullopt;
   Arrangement result;
-  for (const auto& dim : wish->dims) {
-    Labels& out = result.emplace_back();
-    for (std::int32_t axis : dim) {
-      const Labels kept = labels.keep(node.out[static_cast<std::size_t>(axis)]);
-      out.insert(out.end(), kept.begin(), kept.end());
-    }
-  }
+  for (const Labels& dim : wish->dims) result.push_back(labels.keep(dim));
   return result;
 }
 

@@ -18,34 +18,13 @@
 #include "lower/ctx.h"
 #include "lower/facts.h"
 #include "lower/hints.h"
+#include "lower/label_set.h"
 #include "lower/layout.h"
 #include "lower/plan.h"
 #include "lower/shape_values.h"
 #include "onnx/builder.h"
 
 namespace jaxport::lower {
-
-// Labels of one node as a set.
-class LabelSet {
- public:
-  explicit LabelSet(std::size_t count) : in_(count, 0) {}
-  LabelSet(std::size_t count, const axis::Labels& labels) : in_(count, 0) { add(labels); }
-  LabelSet(std::size_t count, const axis::Pattern& pattern) : in_(count, 0) {
-    for (const auto& labels : pattern) add(labels);
-  }
-  void add(const axis::Labels& labels) {
-    for (auto label : labels) in_[static_cast<std::size_t>(label)] = 1;
-  }
-  bool has(axis::Label label) const { return in_[static_cast<std::size_t>(label)] != 0; }
-  bool has_all(const axis::Labels& labels) const;
-  bool has_any(const axis::Labels& labels) const;
-  bool has_part(const axis::Labels& labels) const { return has_any(labels) && !has_all(labels); }
-  axis::Labels keep(const axis::Labels& labels) const;  // those in the set, in order
-  axis::Labels drop(const axis::Labels& labels) const;  // those not in the set, in order
-
- private:
-  std::vector<char> in_;
-};
 
 struct RopeForm;
 struct RopeLabels;
@@ -77,7 +56,7 @@ class Emitter {
   // --- emitter.cpp: values and conversions
   void define_inputs(const Values& arguments);
   void emit(const Node& node);
-  Value output(const axis::View& view);
+  Value output(std::size_t i);
   void define(const Node& node, Value value, const Arrangement& arrangement);
   bool is_constant(const Edge& edge) const { return facts_.is_constant(edge.node); }
   std::vector<Variant>& variants(const Node* node) { return variants_[facts_.index(node)]; }
@@ -100,7 +79,7 @@ class Emitter {
 
   // --- hints
   const std::optional<Hint>& hint(const Node& node) const { return hints_[facts_.index(&node)]; }
-  // The hint in labels of the node, restricted to `labels`; nullopt without one.
+  // The hint restricted to `labels`; nullopt without one.
   std::optional<Arrangement> wanted(const Node& node, const LabelSet& labels) const;
   std::optional<axis::Labels> wanted_order(const Node& node, const LabelSet& labels) const;
   // What it will cost that the result is not in the layout that its consumers wish.

@@ -6,6 +6,7 @@
 #include "eval/eval.h"
 #include "jaxport/error.h"
 #include "lower/layout.h"
+#include "lower/splits.h"
 #include "raise/raise.h"
 
 namespace jaxport::lower {
@@ -71,6 +72,43 @@ Facts::Facts(const axis::Program& program_in)
   }
   find_constants();
   evaluate_constants();
+  cut_nodes();
+}
+
+void Facts::cut_nodes() {
+  cut_ = close_splits(*this);
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    if (cut_[i]) order_[i] = cut_[i].get();
+  }
+  for (auto& users : users_) {
+    for (User& user : users) {
+      if (user.node) user.node = order_[index(user.node)];
+    }
+  }
+}
+
+Facts::Output Facts::output(std::size_t i) const {
+  const axis::View& view = program.outputs[i];
+  axis::Labels used;
+  Output output;
+  auto renumbered = [&](const axis::Pattern& pattern) {
+    axis::Pattern result;
+    for (const axis::Labels& labels : pattern) {
+      axis::Labels& out = result.emplace_back();
+      for (axis::Label label : labels) {
+        auto found = std::ranges::find(used, label);
+        out.push_back(static_cast<axis::Label>(found - used.begin()));
+        if (found == used.end()) {
+          used.push_back(label);
+          output.sizes.push_back(program.graph->size(label));
+        }
+      }
+    }
+    return result;
+  };
+  output.edge = {view.use.node, renumbered(view.use.labels)};
+  output.dims = renumbered(view.dims);
+  return output;
 }
 
 void Facts::find_constants() {

@@ -24,12 +24,6 @@ struct Wish {
 };
 using MaybeWish = std::optional<Wish>;
 
-Arrangement singles(const Labels& labels) {
-  Arrangement result;
-  for (Label label : labels) result.push_back({label});
-  return result;
-}
-
 Arrangement projected(const Arrangement& arrangement, const LabelSet& mine) {
   Arrangement result;
   for (const Labels& dim : arrangement) result.push_back(mine.keep(dim));
@@ -50,7 +44,7 @@ MaybeWish norm_wish(const Node& node, std::size_t i, const MaybeWish& own) {
   if (i != 0) return std::nullopt;
   const Labels all = axis::flatten(node.edges[0].axes);
   const LabelSet along(node.sizes.size(), node.role("a"));
-  Arrangement dims = dropped(own ? own->dims : singles(all), along);
+  Arrangement dims = dropped(own ? own->dims : node.edges[0].axes, along);
   dims.push_back(along.keep(all));
   return Wish{own ? own->strength : kWeak, std::move(dims)};
 }
@@ -79,7 +73,7 @@ MaybeWish contract_wish(const Node& node, std::size_t i, const MaybeWish& own) {
     }
     rows.insert(rows.end(), mixed.begin(), mixed.end());
   } else {
-    rows = singles(others.drop(mine));
+    rows = dropped(node.edges[i].axes, others);
   }
   rows.push_back(std::move(contracted));
   return Wish{own ? own->strength : kWeak, std::move(rows)};
@@ -180,28 +174,34 @@ MaybeWish operand_wish(const Node& node, std::size_t i, const MaybeWish& own, in
   return Wish{own->strength, projected(own->dims, LabelSet(node.sizes.size(), node.edges[i].axes))};
 }
 
-// A wish in labels of the consumer as dims of the operand's axes. Axes that the wish tears apart
-// stay whole, at their first appearance; nullopt when an axis is missing.
-std::optional<Hint> in_axes(const Arrangement& dims, const Edge& edge, const Dims& sizes) {
-  const auto pieces = label_pieces(edge.axes, sizes);
-  std::vector<char> seen(edge.axes.size(), 0);
-  std::size_t found = 0;
+// A wish in labels of the consumer as dims in labels of the operand. A label that the wish tears
+// apart stays whole, at its first appearance; nullopt when a label is missing.
+std::optional<Hint> seen_by(const Node& operand, const Arrangement& dims, const Edge& edge,
+                            const Dims& sizes) {
+  const Pieces pieces = label_pieces(edge.axes, sizes),
+               own = label_pieces(operand.out, operand.sizes);
+  LabelSet seen(operand.sizes.size());
   Hint hint;
   for (const Labels& labels : dims) {
-    std::vector<std::int32_t> dim;
+    Labels dim;
     bool any = false;
     for (Label label : labels) {
       const Piece& piece = pieces[static_cast<std::size_t>(label)];
       if (piece.axis < 0) continue;
       any = true;
-      if (std::exchange(seen[static_cast<std::size_t>(piece.axis)], 1)) continue;
-      dim.push_back(piece.axis);
-      ++found;
+      const Labels& product = operand.out[static_cast<std::size_t>(piece.axis)];
+      for (Label mine : product) {
+        if (seen.has(mine)) continue;
+        if (product.size() > 1 && !overlap(piece, own[static_cast<std::size_t>(mine)])) continue;
+        seen.add({mine});
+        dim.push_back(mine);
+      }
     }
     if (!dim.empty() || !any) hint.dims.push_back(std::move(dim));
   }
-  if (found != edge.axes.size()) return std::nullopt;
-  return hint;
+  const bool complete =
+      std::ranges::all_of(operand.out, [&](const Labels& labels) { return seen.has_all(labels); });
+  return complete ? std::optional(std::move(hint)) : std::nullopt;
 }
 
 struct Vote {
@@ -232,24 +232,20 @@ std::optional<Vote> elected(const std::vector<Vote>& votes) {
   return Vote{best->strongest, best->first->hint};
 }
 
-// A program output wants its jaxpr dims.
-std::optional<Hint> output_hint(const axis::Program& program, std::size_t i) {
-  const axis::View& view = program.outputs[i];
-  Hint hint;
-  std::vector<char> seen(view.use.labels.size(), 0);
-  for (const Labels& dim : view.dims) {
-    std::vector<std::int32_t> axes;
-    bool any = false;
-    for (Label label : dim) {
-      for (std::size_t axis = 0; axis < view.use.labels.size(); ++axis) {
-        if (!axis::contains(view.use.labels[axis], label)) continue;
-        any = true;
-        if (!std::exchange(seen[axis], 1)) axes.push_back(static_cast<std::int32_t>(axis));
-      }
-    }
-    if (!axes.empty() || !any) hint.dims.push_back(std::move(axes));
+// What one user of a value wants of it, given what is known of the user's own wish.
+std::optional<Vote> vote_of(const Facts& facts, const Node& value, const Facts::User& user,
+                            const std::optional<Vote>& theirs, int opset) {
+  if (!user.node) {  // a program output wants its jaxpr dims
+    const Facts::Output output = facts.output(user.operand);
+    auto hint = seen_by(value, output.dims, output.edge, output.sizes);
+    return hint ? std::optional(Vote{kStrong, std::move(*hint)}) : std::nullopt;
   }
-  return hint;
+  MaybeWish own;
+  if (theirs) own = Wish{theirs->strength, theirs->hint.dims};
+  const auto wish = operand_wish(*user.node, user.operand, own, opset);
+  if (!wish) return std::nullopt;
+  auto hint = seen_by(value, wish->dims, user.node->edges[user.operand], user.node->sizes);
+  return hint ? std::optional(Vote{wish->strength, std::move(*hint)}) : std::nullopt;
 }
 
 }  // namespace
@@ -262,27 +258,9 @@ Hints collect_wishes(const Facts& facts, int opset) {
     if (facts.is_constant(node)) continue;
     std::vector<Vote> votes;
     for (const Facts::User& user : facts.users(node)) {
-      if (!user.node) {
-        if (auto hint = output_hint(facts.program, user.operand)) votes.push_back({kStrong, *hint});
-        continue;
-      }
-      if (facts.is_constant(user.node)) continue;
-      const auto& theirs = winner[facts.index(user.node)];
-      MaybeWish own;
-      if (theirs) {
-        own = Wish{theirs->strength, {}};
-        for (const auto& dim : theirs->hint.dims) {
-          Labels& labels = own->dims.emplace_back();
-          for (std::int32_t axis : dim) {
-            const Labels& product = user.node->out[static_cast<std::size_t>(axis)];
-            labels.insert(labels.end(), product.begin(), product.end());
-          }
-        }
-      }
-      auto wish = operand_wish(*user.node, user.operand, own, opset);
-      if (!wish) continue;
-      auto hint = in_axes(wish->dims, user.node->edges[user.operand], user.node->sizes);
-      if (hint) votes.push_back({wish->strength, std::move(*hint)});
+      if (user.node && facts.is_constant(user.node)) continue;
+      const auto theirs = user.node ? winner[facts.index(user.node)] : std::nullopt;
+      if (auto vote = vote_of(facts, *node, user, theirs, opset)) votes.push_back(std::move(*vote));
     }
     winner[n] = elected(votes);
   }

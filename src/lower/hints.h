@@ -10,10 +10,10 @@
 
 namespace jaxport::lower {
 
-// Physical dims of a value as lists of its axes; an empty dim is a unit dim. `order_only`: the
+// Physical dims of a value in labels of its node; an empty dim is a unit dim. `order_only`: the
 // grouping may follow the operands.
 struct Hint {
-  std::vector<std::vector<std::int32_t>> dims;
+  Arrangement dims;
   bool order_only = false;
 };
 using Hints = std::vector<std::optional<Hint>>;  // by Facts::index

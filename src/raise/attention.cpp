@@ -218,15 +218,20 @@ struct Roles {
 };
 
 // Labels that only the query has are time, or groups of heads that share a key: a group stands in
-// one axis with a label of the key.
-Roles query_roles(const Use& query, const Use& key, const Use& value, const Labels& contracted) {
+// one axis with a label of the key. Not where the key has positions in that axis: then it is a row
+// of windows.
+Roles query_roles(const Use& query, const Use& key, const Use& value, const Labels& contracted,
+                  const Labels& along) {
+  Labels shared;
+  for (const Labels& axis : key.labels) {
+    if (axis::intersects(axis, along)) continue;
+    for (Label label : axis) {
+      if (!axis::contains(contracted, label)) shared.push_back(label);
+    }
+  }
   Roles roles;
   for (const Labels& axis : query.labels) {
-    bool beside_key = false;
-    for (Label label : axis) {
-      beside_key =
-          beside_key || (axis::contains(key.flat(), label) && !axis::contains(contracted, label));
-    }
+    const bool beside_key = axis::intersects(axis, shared);
     for (Label label : axis) {
       if (axis::contains(key.flat(), label) || axis::contains(value.flat(), label)) continue;
       (beside_key ? roles.group : roles.time).push_back(label);
@@ -273,7 +278,7 @@ Use build_attention(const Matcher& m, const Use& root, const Use& value, const L
     if (operand->node->dtype != dtype)
       return m.miss("attention", root, "query, key and value differ in dtype");
   }
-  const Roles roles = query_roles(score.query, score.key, value, score.contracted);
+  const Roles roles = query_roles(score.query, score.key, value, score.contracted, along);
   bool causal = false;
   std::vector<Use> masks;
   for (const Use& mask : score.masks) {
