@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "axis/pattern.h"
+#include "axis/size_value.h"
 #include "axis/store.h"
 
 namespace jaxport::axis {
@@ -172,6 +173,14 @@ Use is_not_set(const Call& call) {
   return p ? call.make("not", {std::move(p)}) : Use{};
 }
 
+// n > 0 for the size of an axis, as jnp.var asks before it divides.
+Use is_positive_size(const Call& call) {
+  if (!call.is_value(1, 0) || call.values[0]) return {};
+  const auto size = size_value(call.graph, call[0]);
+  const bool is_positive = size && less_equal(1, *size) == Truth::kYes;
+  return is_positive ? call.graph.scalar(1, DType::kBool) : Use{};
+}
+
 // not (a < b) is a >= b for integers; with floats, NaN is neither. eq and ne are opposites always.
 Use opposite_comparison(const Call& call) {
   constexpr std::pair<std::string_view, std::string_view> kOpposites[] = {
@@ -257,7 +266,7 @@ constexpr PointwiseRow kRows[] = {
     {"expm1"},
     {"floor"},
     {"ge", 2},
-    {"gt", 2, false, {is_set}},
+    {"gt", 2, false, {is_set, is_positive_size}},
     {"igamma", 2},
     {"igamma_grad_a", 2},
     {"igammac", 2},

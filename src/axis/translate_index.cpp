@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "axis/pattern.h"
+#include "axis/size_value.h"
 #include "axis/translate.h"
 #include "axis/view.h"
 
@@ -164,17 +165,6 @@ Ints field_ints(const Translation& t, const front::Record& record, std::string_v
   return values;
 }
 
-// A start that is known when the program is built: a constant, or the value of a size.
-std::optional<Dim> known_index(const Graph& graph, const Use& use) {
-  const Node& node = *use.node;
-  if (!is_integer(node.dtype)) return std::nullopt;
-  if (auto value = graph.scalar_value(use)) return Dim(static_cast<std::int64_t>(*value));
-  const front::Attr* dim =
-      node.is(Kind::kPrim, "dim_as_value") ? front::find(node.prim->eqn.attrs, "dim") : nullptr;
-  const auto* value = dim ? dim->get_if<Dim>() : nullptr;
-  return value ? std::optional(*value) : std::nullopt;
-}
-
 // A gather of one window: `count` elements of one dim from one index on, all of the other dims.
 struct WindowGather {
   std::size_t axis;
@@ -212,7 +202,7 @@ std::optional<WindowGather> window_gather(const Translation& t) {
 // With symbolic dims, x[:, 0] and x[:, 1:] arrive as a gather with a known index.
 Views gather(Translation& t) {
   if (t.eqn.in.size() != 2 || t.eqn.out.size() != 1) return std::nullopt;
-  const auto start = known_index(t.graph, t.in[1].use);
+  const auto start = size_value(t.graph, t.in[1].use);
   const auto window = start ? window_gather(t) : std::nullopt;
   if (!window) return std::nullopt;
   // Outside, the result depends on the mode.
@@ -244,7 +234,7 @@ Views dynamic_slice(Translation& t) {
   View view = t.in[0];
   for (std::size_t dim = 0; dim < rank; ++dim) {
     require_range(t, t.in_shape()[dim], 0, sizes[dim]);
-    const auto index = known_index(t.graph, t.in[dim + 1].use);
+    const auto index = size_value(t.graph, t.in[dim + 1].use);
     const auto start = index ? clamped_start(*index, t.in_shape()[dim], sizes[dim]) : std::nullopt;
     if (!start) return std::nullopt;
     view = slice_dim(t.graph, view, dim, *start, sizes[dim], 1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "axis/size_value.h"
 #include "lower/rewrite.h"
 #include "lower/window.h"
 
@@ -28,10 +29,10 @@ Quotient quotient_of(Graph& graph, const Use& use) {
   return q;
 }
 
-bool is_count(const Graph& graph, const Quotient& q, double n) {
+bool is_count(const Graph& graph, const Quotient& q, const Dim& n) {
+  if (q.divides) return axis::size_value(graph, q.count) == std::optional(n);
   const auto factor = graph.scalar_value(q.count);
-  if (!factor) return false;
-  return q.divides ? *factor == n : std::abs(*factor * n - 1) < 1e-7;
+  return factor && n.is_static() && std::abs(*factor * static_cast<double>(n.value()) - 1) < 1e-7;
 }
 
 bool is_plain(const Window& window, std::size_t dim) {
@@ -71,8 +72,7 @@ Use mean(Graph& graph, const Use& use, const axis::UseCounts& uses) {
   for (axis::Label label : x.flat()) {
     if (!axis::contains(q.sum.flat(), label)) over.push_back(label);
   }
-  const Dim size = graph.size_of(over);
-  if (!size.is_static() || !is_count(graph, q, static_cast<double>(size.value()))) return {};
+  if (!is_count(graph, q, graph.size_of(over))) return {};
   return graph.reduce("reduce_mean", x, over, use.node->dtype);
 }
 

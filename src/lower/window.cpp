@@ -180,7 +180,8 @@ Value window_sum(Ctx& c, Value x) {
   const auto args = average_args(plan, c.op.opset(), true);
   if (!args || x.dtype() != DType::kF32) return slide_all(c, x, plan.window, "Add", 0);
   auto pool = [&](Value v) {
-    return c.op.Mul(c.op.AveragePool(v, *args), c.op.scalar_like(v, volume(plan.window)));
+    return c.op.Mul(c.op.AveragePool(v, *args),
+                    c.op.scalar_like(v, static_cast<double>(volume(plan.window))));
   };
   return pooled(c, x, plan.outside, plan.result, pool);
 }
@@ -276,9 +277,9 @@ Window window_of(const front::Eqn& eqn) {
   return window;
 }
 
-double volume(const Window& window) {
-  double volume = 1;
-  for (std::int64_t size : window.size) volume *= static_cast<double>(size);
+std::int64_t volume(const Window& window) {
+  std::int64_t volume = 1;
+  for (std::int64_t size : window.size) volume *= size;
   return volume;
 }
 

@@ -11,8 +11,8 @@ struct Window {
   PadConfig padding;     // with the base dilation as interior
   bool is_same = false;  // the op pads, by a size that is symbolic
 };
-Window window_of(const front::Eqn& eqn);  // from its parameters
-double volume(const Window& window);      // the number of elements of a window
+Window window_of(const front::Eqn& eqn);    // from its parameters
+std::int64_t volume(const Window& window);  // the number of elements of a window
 
 // Whether AveragePool can compute a reduce_window_sum that is divided by its counts.
 bool can_average(const front::Eqn& eqn, const front::Type& operand, int opset);

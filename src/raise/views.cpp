@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "axis/size_value.h"
+
 namespace jaxport::raise {
 
 using axis::Graph;
@@ -174,15 +176,22 @@ Reduction reduced(Graph& graph, const Use& use) {
 
 std::optional<Reduction> mean_of(Graph& graph, const Use& use) {
   const Product product = factors(graph, use);
-  if (product.powers.size() != 1) return std::nullopt;
-  const Power& sum = product.powers.front();
-  if (sum.exponent != 1 || !is_sum(sum.base)) return std::nullopt;
-  Reduction reduction = reduced(graph, sum.base);
+  const auto& powers = product.powers;
+  const auto sum = std::ranges::find_if(
+      powers, [](const Power& power) { return power.exponent == 1 && is_sum(power.base); });
+  if (sum == powers.end()) return std::nullopt;
+  Reduction reduction = reduced(graph, sum->base);
   const Dim count = graph.size_of(reduction.over);
-  if (!count.is_static()) return std::nullopt;
-  const auto n = static_cast<double>(count.value());
-  if (!near(product.coefficient * n, 1, use.node->dtype)) return std::nullopt;
-  return reduction;
+  if (count.is_static()) {
+    const auto n = static_cast<double>(count.value());
+    const bool is_mean = powers.size() == 1 && near(product.coefficient * n, 1, use.node->dtype);
+    return is_mean ? std::optional(reduction) : std::nullopt;
+  }
+  if (powers.size() != 2 || product.coefficient != 1) return std::nullopt;
+  const Power& divisor = powers[sum == powers.begin() ? 1 : 0];
+  const bool is_mean =
+      divisor.exponent == -1 && axis::size_value(graph, divisor.base) == std::optional(count);
+  return is_mean ? std::optional(reduction) : std::nullopt;
 }
 
 std::optional<Reduction> centred(Graph& graph, const Use& use) {

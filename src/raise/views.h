@@ -48,7 +48,7 @@ struct Reduction {
   axis::Labels over;
 };
 Reduction reduced(axis::Graph& graph, const axis::Use& use);
-// mean_over(x) -> x, over. The count must be static.
+// mean_over(x) -> x, over
 std::optional<Reduction> mean_of(axis::Graph& graph, const axis::Use& use);
 // x - mean_over(x) -> x, over; here `over` are labels of x in the context of `use`.
 std::optional<Reduction> centred(axis::Graph& graph, const axis::Use& use);

@@ -129,3 +129,13 @@ def test_dims(case, capfd):
 def test_same_padding_of_symbolic_sizes_is_not_computed(fn):
     model = jaxport.to_onnx(fn, [("B", "H", "W")], return_mode="ir")
     assert not {"Shape", "Pad"} & model.stats()["ops"].keys()
+
+
+def test_a_mean_over_symbolic_axes_is_one_node():
+    model = jaxport.to_onnx(lambda x: x.mean((1, 2)), [("B", "H", "W", 3)], return_mode="ir")
+    assert model.stats()["ops"] == {"ReduceMean": 1}
+
+
+def test_the_count_of_another_axis_gives_no_mean():
+    model = jaxport.to_onnx(lambda x: x.sum(1) / x.shape[0], [("B", "H")], return_mode="ir")
+    assert "ReduceMean" not in model.stats()["ops"]

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "axis/size_value.h"
+
+#include <cmath>
+
+namespace jaxport::axis {
+namespace {
+
+constexpr double kLargestExact = 0x1p53;
+
+}  // namespace
+
+std::optional<Dim> size_value(const Graph& graph, const Use& use) {
+  if (const auto value = graph.scalar_value(use)) {
+    const bool is_integral = std::trunc(*value) == *value && std::abs(*value) <= kLargestExact;
+    return is_integral ? std::optional(Dim(static_cast<std::int64_t>(*value))) : std::nullopt;
+  }
+  const Node* node = use.node;
+  const auto keeps_sizes = [](DType dtype) { return is_float(dtype) || bit_width(dtype) >= 32; };
+  while (node->is(Kind::kPointwise, "convert_element_type") && keeps_sizes(node->dtype)) {
+    node = node->edges[0].node;
+  }
+  if (!node->is(Kind::kPrim, "dim_as_value")) return std::nullopt;
+  const front::Attr* dim = front::find(node->prim->eqn.attrs, "dim");
+  const auto* value = dim ? dim->get_if<Dim>() : nullptr;
+  return value ? std::optional(*value) : std::nullopt;
+}
+
+}  // namespace jaxport::axis
