@@ -210,6 +210,8 @@ void Emitter::emit_attention(const Node& node) {
   if (*node.attr("causal")->get_if<bool>()) args.emplace_back("is_causal", 1);
   if (const double cap = *node.attr("cap")->get_if<double>(); cap != 0)
     args.emplace_back("softcap", cap);
+  if (mantissa_bits(node.dtype) < mantissa_bits(DType::kF32))
+    args.emplace_back("softmax_precision", onnx_number(DType::kF32));
   define(node, op_.call("Attention", in, args), best.arrange(heads, time, value_size));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/prepare.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -35,11 +36,20 @@ std::string_view op_of(const axis::Node& node) {
   return {};
 }
 
-// ONNX keeps the epsilon of a normalisation in f32.
-bool fits_attribute(const axis::Node& node) {
-  if (node.name != "norm" || node.dtype != DType::kF64) return true;
-  const double eps = *node.attr("eps")->get_if<double>();
-  return static_cast<double>(static_cast<float>(eps)) == eps;
+// ONNX keeps numbers such as the epsilon of a normalisation in f32.
+bool fits_attributes(const axis::Node& node) {
+  if (node.kind != Kind::kMacro || node.dtype != DType::kF64) return true;
+  return std::ranges::all_of(node.attrs, [](const auto& attr) {
+    const auto* value = attr.second.template get_if<double>();
+    return !value || static_cast<double>(static_cast<float>(*value)) == *value;
+  });
+}
+
+// A row of attention that is masked everywhere is zero in ONNX Runtime and NaN by the definition of
+// the op.
+bool keeps_zero_rows(const axis::Node& node, target::Target target) {
+  const front::Attr* zero_rows = node.attr("zero_rows");
+  return target == target::Target::kOnnxRuntime || !zero_rows || !*zero_rows->get_if<bool>();
 }
 
 // ONNX Runtime takes 7 times as long for PRelu and for ReduceLogSumExp as for their parts.
@@ -56,7 +66,7 @@ bool has_lowering(const axis::Node& node, int opset, target::Target target) {
     return (!is_double || node.name == "relu") && find_row(node.name, opset) != nullptr;
   }
   // Narrower floats are computed in f32 where they have no kernel.
-  return fits_attribute(node) &&
+  return fits_attributes(node) && keeps_zero_rows(node, target) &&
          target::runs(target, op_of(node), opset, is_double ? DType::kF64 : DType::kF32);
 }
 

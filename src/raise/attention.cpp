@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention(q, k, v) = sum_s softmax_s(scale * sum_d q k + bias) v
 //
-// The root is the second contraction. Below it stands a softmax along the contracted labels; the
-// score under the softmax is peeled off layer by layer (scales, masks, biases, a soft cap) until
+// The root is the second contraction, or its quotient by the sum of the exponentials. Below it
+// stands a softmax along the contracted labels; the score under the softmax is taken apart until
 // the first contraction is met. Axes have no order here, so one rule serves every layout and every
 // extra batch label that vmap adds.
-#include <cmath>
+//
+// Masks become one summand of the score. A row that is masked everywhere keeps what JAX makes of
+// it: equal weights after a finite fill, NaN after -inf, zeros when the weights are masked again.
+// In 16-bit types the op rounds the result once, where JAX may round scores and weights too.
+#include <algorithm>
 #include <limits>
 
 #include "axis/pattern.h"
+#include "raise/attention_mask.h"
+#include "raise/attention_score.h"
 #include "raise/rules.h"
+#include "raise/softmax.h"
 #include "raise/views.h"
 
 namespace jaxport::raise {
@@ -21,313 +28,398 @@ using axis::Label;
 using axis::Labels;
 using axis::Use;
 
-constexpr int kMaxDepth = 16;
-// A score of at most this is a mask: its weight is zero in f32.
-constexpr double kMaskLevel = -1e4;
-// Added to a score, this absorbs it: a row that is masked everywhere gets equal weights, as with
-// JAX's fill.
-constexpr double kAbsorbing = -1e30;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// A fill within these bounds absorbs a score that it is added to. ONNX Runtime takes the lowest
+// number of f32 for -inf.
+constexpr double kSmallestFill = -1e30, kLargestFill = -3e38;
+constexpr int kMostGuards = 6;
+constexpr const char* kUsedElsewhere = "the weights are used elsewhere";
 
-struct Score {
-  double scale = 1;
-  double cap = 0;  // 0: none
-  double fill = -std::numeric_limits<double>::infinity();
-  std::vector<Use> masks;  // true: attend
-  std::vector<std::pair<double, Use>> biases;
-  std::vector<Use> query_factors;
-  Use query, key;
-  Labels contracted;
+// --- the weights: a softmax, possibly masked once more
+
+struct Weights {
+  Use softmax;
+  std::vector<Use> guards;  // where the weights are kept
+  DType narrowest;          // of the dtypes that the weights pass through
 };
-
-bool is_mask_fill(const Graph& graph, const Use& use) {
-  const auto value = graph.scalar_value(use);
-  return value && *value <= kMaskLevel;
-}
 
 Use negated(Graph& graph, const Use& mask) { return graph.pointwise("not", {mask}, DType::kBool); }
 
-struct AdditiveMask {
-  Use keep;
-  double fill;
-};
-
-// select(m, 0, -big) and its mirror image.
-std::optional<AdditiveMask> additive_mask(Graph& graph, const Use& use) {
-  if (!is_pointwise(use, "select_n") || use.node->edges.size() != 3) return std::nullopt;
-  const Use predicate = graph.child(use, 0), off = graph.child(use, 1), on = graph.child(use, 2);
-  if (predicate.node->dtype != DType::kBool) return std::nullopt;
-  if (is_mask_fill(graph, off) && graph.scalar_value(on) == 0.0)
-    return AdditiveMask{predicate, *graph.scalar_value(off)};
-  if (is_mask_fill(graph, on) && graph.scalar_value(off) == 0.0) {
-    return AdditiveMask{negated(graph, predicate), *graph.scalar_value(on)};
+// select(m, w, 0), select(m, 0, w) and w * float(m) -> w, m
+std::optional<std::pair<Use, Use>> guarded(Graph& graph, const Use& use) {
+  if (is_pointwise(use, "select_n") && use.node->edges.size() == 3) {
+    const std::vector<Use> operands = graph.children(use);
+    if (operands[0].node->dtype != DType::kBool) return std::nullopt;
+    if (graph.scalar_value(operands[1]) == 0.0) return std::pair(operands[2], operands[0]);
+    if (graph.scalar_value(operands[2]) == 0.0) {
+      return std::pair(operands[1], negated(graph, operands[0]));
+    }
+  }
+  if (!is_pointwise(use, "mul")) return std::nullopt;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Use factor = graph.child(use, i);
+    if (!is_pointwise(factor, "convert_element_type")) continue;
+    const Use mask = graph.child(factor, 0);
+    if (mask.node->dtype == DType::kBool) return std::pair(graph.child(use, 1 - i), mask);
   }
   return std::nullopt;
 }
 
-// Takes the score apart from the outside in. `outer` is what the part at hand is multiplied with on
-// its way out.
-class Peeler {
- public:
-  Peeler(Graph& graph, const Labels& along) : graph_(graph), along_(along) {}
-
-  std::optional<Score> peel(const Use& use, double outer, Score score, int depth = 0) {
-    if (depth > kMaxDepth) return std::nullopt;
-    if (use.node->kind == Kind::kContract) return contraction(use, outer, std::move(score));
-    if (use.node->kind != Kind::kPointwise) return std::nullopt;
-    const std::string_view name = use.node->name;
-    if (name == "convert_element_type") {
-      const Use below = without_float_converts(graph_, use);
-      if (below == use) return std::nullopt;
-      return peel(below, outer, std::move(score), depth + 1);
-    }
-    if (name == "neg") return peel(graph_.child(use, 0), -outer, std::move(score), depth + 1);
-    if (name == "mul" || name == "div") return product(use, outer, score, depth);
-    if (name == "add" || name == "sub") return sum(use, outer, score, depth);
-    if (name == "select_n") return masked(use, outer, std::move(score), depth);
-    if (name == "tanh") return capped(use, outer, std::move(score), depth);
-    return std::nullopt;
+std::optional<Weights> weights_of(Graph& graph, const Use& use) {
+  Weights weights{use, {}, DType::kF64};
+  weights.softmax = without_float_converts(graph, use, weights.narrowest);
+  for (int i = 0; i < kMostGuards; ++i) {
+    auto inner = guarded(graph, weights.softmax);
+    if (!inner) break;
+    weights.softmax = without_float_converts(graph, inner->first, weights.narrowest);
+    weights.guards.push_back(std::move(inner->second));
   }
+  if (!weights.softmax.node->is(Kind::kMacro, "softmax")) return std::nullopt;
+  return weights;
+}
 
- private:
-  bool varies(const Use& use) const { return axis::intersects(use.flat(), along_); }
-
-  std::optional<Score> contraction(const Use& use, double outer, Score score) {
-    const Use lhs = graph_.child(use, 0), rhs = graph_.child(use, 1);
-    for (const auto& [query, key] : {std::pair(lhs, rhs), std::pair(rhs, lhs)}) {
-      if (!is_subset(along_, key.flat()) || varies(query)) continue;
-      for (Label label : query.flat()) {
-        if (axis::contains(key.flat(), label) && !axis::contains(use.flat(), label))
-          score.contracted.push_back(label);
-      }
-      if (score.contracted.empty()) return std::nullopt;
-      score.query = query;
-      score.key = key;
-      score.scale *= outer;
-      return score;
-    }
-    return std::nullopt;
+// Every node from the contraction down to the softmax serves the contraction alone.
+bool are_used_once(const Matcher& m, Use use, const Use& softmax) {
+  while (m.uses[use.node] <= 1) {
+    if (use.node == softmax.node) return true;
+    const auto inner = guarded(m.graph, use);
+    use = inner ? inner->first : m.graph.child(use, 0);
   }
+  return false;
+}
 
-  std::optional<Score> product(const Use& use, double outer, const Score& score, int depth) {
-    const bool divides = use.node->name == "div";
-    const Use lhs = graph_.child(use, 0), rhs = graph_.child(use, 1);
-    if (const auto factor = graph_.scalar_value(rhs)) {
-      return peel(lhs, divides ? outer / *factor : outer * *factor, score, depth + 1);
-    }
-    if (divides) return std::nullopt;
-    if (const auto factor = graph_.scalar_value(lhs))
-      return peel(rhs, outer * *factor, score, depth + 1);
-    for (const auto& [part, factor] : {std::pair(lhs, rhs), std::pair(rhs, lhs)}) {
-      if (varies(factor)) continue;  // a factor that does not vary along s belongs to the query
-      Score with_factor = score;
-      with_factor.query_factors.push_back(factor);
-      if (auto found = peel(part, outer, std::move(with_factor), depth + 1)) return found;
-    }
-    return std::nullopt;
-  }
-
-  std::optional<Score> sum(const Use& use, double outer, const Score& score, int depth) {
-    const bool subtracts = use.node->name == "sub";
-    const Use lhs = graph_.child(use, 0), rhs = graph_.child(use, 1);
-    for (int i = 0; i < (subtracts ? 1 : 2); ++i) {
-      const Use& part = i == 0 ? lhs : rhs;
-      const Use& other = i == 0 ? rhs : lhs;
-      Score with_term = score;
-      const auto mask = outer > 0 && !subtracts ? additive_mask(graph_, other) : std::nullopt;
-      if (mask) {
-        add_mask(with_term, mask->keep, mask->fill * outer);
-      } else {
-        with_term.biases.emplace_back(subtracts ? -outer : outer, other);
-      }
-      if (auto found = peel(part, outer, std::move(with_term), depth + 1)) return found;
-    }
-    return std::nullopt;
-  }
-
-  std::optional<Score> masked(const Use& use, double outer, Score score, int depth) {
-    if (use.node->edges.size() != 3) return std::nullopt;
-    const Use predicate = graph_.child(use, 0), off = graph_.child(use, 1),
-              on = graph_.child(use, 2);
-    if (predicate.node->dtype != DType::kBool || outer <= 0) return std::nullopt;
-    if (is_mask_fill(graph_, off)) {
-      add_mask(score, predicate, *graph_.scalar_value(off) * outer);
-      return peel(on, outer, std::move(score), depth + 1);
-    }
-    if (!is_mask_fill(graph_, on)) return std::nullopt;
-    add_mask(score, negated(graph_, predicate), *graph_.scalar_value(on) * outer);
-    return peel(off, outer, std::move(score), depth + 1);
-  }
-
-  // cap * tanh(x / cap): masks and biases stand outside of it.
-  std::optional<Score> capped(const Use& use, double outer, Score score, int depth) {
-    if (score.cap != 0 || outer <= 0) return std::nullopt;
-    const std::size_t outside = score.masks.size() + score.biases.size();
-    score.cap = outer;
-    auto found = peel(graph_.child(use, 0), 1, std::move(score), depth + 1);
-    if (!found || found->masks.size() + found->biases.size() != outside) return std::nullopt;
-    found->scale *= outer;
-    return found;
-  }
-
-  static void add_mask(Score& score, const Use& keep, double fill) {
-    score.masks.push_back(keep);
-    score.fill = std::max(score.fill, fill);
-  }
-
-  Graph& graph_;
-  const Labels& along_;
-};
+// --- operands
 
 // scale * q and scale * k move into the op.
 Use without_scale(Graph& graph, Use use, double& scale) {
   for (int i = 0; i < 4; ++i) {
     if (!is_pointwise(use, "mul") && !is_pointwise(use, "div")) break;
     const auto factor = graph.scalar_value(graph.child(use, 1));
-    if (!factor) break;
+    if (!factor || *factor == 0) break;
     scale = use.node->name == "mul" ? scale * *factor : scale / *factor;
     use = graph.child(use, 0);
   }
   return use;
 }
 
-// i >= j for row i of t and column j of s, or anything that says the same.
-bool is_causal(Graph& graph, const Use& mask, Label t, Label s) {
-  const std::string_view name = mask.node->name;
-  if (mask.node->kind != Kind::kPointwise || mask.node->edges.size() != 2) return false;
-  const bool greater = name == "ge" || name == "gt", less = name == "le" || name == "lt";
-  if ((!greater && !less) || !is_integer(mask.node->edges[0].node->dtype)) return false;
-  const Sum lhs = terms(graph, graph.child(mask, 0)), rhs = terms(graph, graph.child(mask, 1));
-  double row = 0, column = 0, offset = lhs.constant - rhs.constant;
-  auto collect = [&](const Sum& sum, double sign) {
-    for (const Term& term : sum.terms) {
-      if (term.use.node->kind != Kind::kIota || term.use.flat().size() != 1) return false;
-      const Label label = term.use.flat()[0];
-      if (label != t && label != s) return false;
-      (label == t ? row : column) += sign * term.coefficient;
-    }
-    return true;
-  };
-  if (!collect(lhs, 1) || !collect(rhs, -1)) return false;
-  const double sign = greater ? 1 : -1;
-  const double strict = name == "gt" || name == "lt" ? 1 : 0;
-  return sign * row == 1 && sign * column == -1 && sign * offset - strict == 0;
+DType common(DType a, DType b) {
+  if (holds_exactly(a, b)) return a;
+  return holds_exactly(b, a) ? b : DType::kF32;
 }
 
-struct Roles {
+void multiply_into(Graph& graph, Use& operand, const Score::Factor& factor) {
+  const DType dtype = common(operand.node->dtype, factor.use.node->dtype);
+  operand =
+      graph.pointwise(factor.divides ? "div" : "mul",
+                      {convert(graph, operand, dtype), convert(graph, factor.use, dtype)}, dtype);
+}
+
+// What the scores are multiplied with goes into the op, the query or the key. False when it varies
+// along axes of both.
+bool place_factors(Graph& graph, Score& score) {
+  score.query = without_scale(graph, score.query, score.scale);
+  score.key = without_scale(graph, score.key, score.scale);
+  for (const Score::Factor& factor : score.factors) {
+    if (is_subset(factor.use.flat(), score.query.flat())) {
+      multiply_into(graph, score.query, factor);
+    } else if (is_subset(factor.use.flat(), score.key.flat())) {
+      multiply_into(graph, score.key, factor);
+    } else {
+      return false;
+    }
+  }
+  if (score.scale < 0) {  // ONNX Runtime takes positive scales only
+    score.query = graph.pointwise("neg", {score.query}, score.query.node->dtype);
+    score.scale = -score.scale;
+  }
+  return true;
+}
+
+struct QueryRoles {
   Labels time, group;
 };
 
 // Labels that only the query has are time, or groups of heads that share a key: a group stands in
 // one axis with a label of the key. Not where the key has positions in that axis: then it is a row
 // of windows.
-Roles query_roles(const Use& query, const Use& key, const Use& value, const Labels& contracted,
-                  const Labels& along) {
+QueryRoles query_roles(const Score& score, const Use& value, const Labels& along) {
   Labels shared;
-  for (const Labels& axis : key.labels) {
-    if (axis::intersects(axis, along)) continue;
-    for (Label label : axis) {
-      if (!axis::contains(contracted, label)) shared.push_back(label);
-    }
+  for (const Labels& axis : score.key.labels) {
+    if (!axis::intersects(axis, along))
+      axis::add_new(shared, axis::without(axis, score.contracted));
   }
-  Roles roles;
-  for (const Labels& axis : query.labels) {
+  QueryRoles roles;
+  for (const Labels& axis : score.query.labels) {
     const bool beside_key = axis::intersects(axis, shared);
     for (Label label : axis) {
-      if (axis::contains(key.flat(), label) || axis::contains(value.flat(), label)) continue;
+      if (axis::contains(score.key.flat(), label) || axis::contains(value.flat(), label)) continue;
       (beside_key ? roles.group : roles.time).push_back(label);
     }
-  }
-  if (roles.time.empty() && !roles.group.empty()) {
-    roles.time.push_back(roles.group.back());
-    roles.group.pop_back();
   }
   return roles;
 }
 
-// All masks and biases as one summand, or an empty Use.
-Use combined_bias(Graph& graph, const Score& score, const std::vector<Use>& masks, DType dtype) {
-  Use total;
-  auto add = [&](Use term) {
-    total = total ? graph.pointwise("add", {total, term}, dtype) : std::move(term);
-  };
-  for (const auto& [factor, bias] : score.biases) {
-    const Use term = convert(graph, bias, dtype);
-    add(factor == 1 ? term : graph.pointwise("mul", {term, graph.scalar(factor, dtype)}, dtype));
+// The label of the causal rows is the time; whatever else the query has is a group.
+bool make_time(QueryRoles& roles, Label row) {
+  Labels all = roles.group;
+  all.insert(all.end(), roles.time.begin(), roles.time.end());
+  if (!axis::contains(all, row)) return false;
+  roles = {{row}, axis::without(all, {row})};
+  return true;
+}
+
+// --- masks
+
+// All masks as one summand: 0, and a fill where a mask is false. The outermost fill wins.
+Use mask_summand(Graph& graph, const std::vector<Score::Mask>& masks, DType dtype) {
+  Use total = graph.scalar(0, dtype);
+  for (auto mask = masks.rbegin(); mask != masks.rend(); ++mask) {
+    const double fill =
+        mask->fill == -kInfinity ? mask->fill : std::clamp(mask->fill, kLargestFill, kSmallestFill);
+    total = graph.pointwise("select_n", {mask->keep, graph.scalar(fill, dtype), total}, dtype);
   }
-  if (masks.empty()) return total;
-  Use keep = masks[0];
-  for (std::size_t i = 1; i < masks.size(); ++i)
-    keep = graph.pointwise("and", {keep, masks[i]}, DType::kBool);
-  const Use fill = graph.scalar(std::min(score.fill, kAbsorbing), dtype);
-  add(graph.pointwise("select_n", {keep, fill, graph.scalar(0, dtype)}, dtype));
   return total;
 }
 
-Use build_attention(const Matcher& m, const Use& root, const Use& value, const Labels& along,
-                    Score score) {
-  Graph& graph = m.graph;
-  const DType dtype = root.node->dtype;
-  score.query = without_scale(graph, score.query, score.scale);
-  score.key = without_scale(graph, score.key, score.scale);
-  for (const Use& factor : score.query_factors) {
-    if (!is_subset(factor.flat(), score.query.flat()))
-      return m.miss("attention", root, "a factor of the score has a foreign axis");
-    score.query = graph.pointwise("mul", {score.query, factor}, score.query.node->dtype);
-  }
-  for (const Use* operand : std::initializer_list<const Use*>{&score.query, &score.key, &value}) {
-    if (operand->node->dtype != dtype)
-      return m.miss("attention", root, "query, key and value differ in dtype");
-  }
-  const Roles roles = query_roles(score.query, score.key, value, score.contracted, along);
-  bool causal = false;
-  std::vector<Use> masks;
-  for (const Use& mask : score.masks) {
-    const bool here = roles.time.size() == 1 && along.size() == 1 &&
-                      graph.size(roles.time[0]) == graph.size(along[0]) &&
-                      is_causal(graph, mask, roles.time[0], along[0]);
-    causal = causal || here;
-    if (!here) masks.push_back(mask);
-  }
-  // is_causal and a mask together are applied in an order that runtimes differ in.
-  if (!masks.empty() || !score.biases.empty()) masks = score.masks, causal = false;
-  std::vector<Use> operands{score.query, score.key, value};
-  if (Use bias = combined_bias(graph, score, masks, dtype)) operands.push_back(std::move(bias));
-  Labels rows = score.query.flat();
-  for (const Labels& labels : {score.key.flat(), value.flat(), along})
-    rows.insert(rows.end(), labels.begin(), labels.end());
-  if (!is_subset(operands.back().flat(), rows))
-    return m.miss("attention", root, "mask or bias has a foreign axis");
-  front::Attrs attrs{{"cap", {score.cap}}, {"causal", {causal}}, {"scale", {score.scale}}};
-  return graph.macro("attention", std::move(operands), root.flat(), dtype,
-                     {{"d", score.contracted}, {"g", roles.group}, {"s", along}, {"t", roles.time}},
-                     std::move(attrs));
+// Two fills that are both raised to an absorbing one would become equal.
+bool fills_stay_apart(const std::vector<Score::Mask>& masks) {
+  const auto is_raised = [](const Score::Mask& mask) { return mask.fill > kSmallestFill; };
+  const auto first = std::ranges::find_if(masks, is_raised);
+  return std::ranges::none_of(
+      masks, [&](const Score::Mask& mask) { return is_raised(mask) && mask.fill != first->fill; });
 }
 
-Use match_attention(const Matcher& m, const Use& root) {
-  Graph& graph = m.graph;
-  if (root.node->dtype != DType::kF32) return {};
-  for (std::size_t i = 0; i < 2; ++i) {
-    const Use weights = without_float_converts(graph, graph.child(root, i)),
-              value = graph.child(root, 1 - i);
-    if (!weights.node->is(Kind::kMacro, "softmax") || weights.node->dtype != DType::kF32) continue;
-    const Labels along = graph.role(weights, "s");
-    Labels contracted;
-    for (Label label : weights.flat()) {
-      if (!axis::contains(root.flat(), label)) contracted.push_back(label);
+// NaN in rows that are -inf everywhere, where JAX has NaN and ONNX Runtime zeros.
+Use with_nan_in_empty_rows(Graph& graph, const Use& mask, const Labels& along) {
+  const DType dtype = mask.node->dtype;
+  const Use largest = graph.reduce("reduce_max", mask, along, dtype);
+  const Use nan_or_zero = graph.pointwise("mul", {largest, graph.scalar(0, dtype)}, dtype);
+  return graph.pointwise("add", {mask, nan_or_zero}, dtype);
+}
+
+Use sum_of_biases(Graph& graph, const std::vector<Score::Bias>& biases, DType dtype) {
+  Use total;
+  for (const auto& [coefficient, use] : biases) {
+    Use term = convert(graph, use, dtype);
+    if (coefficient != 1) {
+      term = graph.pointwise("mul", {term, graph.scalar(coefficient, dtype)}, dtype);
     }
-    if (!same_set(along, contracted))
-      return m.miss("attention", root, "the softmax runs along other axes than the contraction");
-    if (m.uses[weights.node] > 1)
-      return m.miss("attention", root, "the weights are used elsewhere");
-    auto score = Peeler(graph, along).peel(graph.child(weights, 0), 1, {});
-    if (!score)
-      return m.miss("attention", root, "no contraction of a query and a key under the softmax");
-    return build_attention(m, root, value, along, std::move(*score));
+    total = total ? graph.pointwise("add", {total, term}, dtype) : std::move(term);
+  }
+  return total;
+}
+
+bool same_members(const std::vector<Use>& a, const std::vector<Use>& b) {
+  const auto holds = [](const std::vector<Use>& all, const std::vector<Use>& some) {
+    return std::ranges::all_of(
+        some, [&](const Use& use) { return std::ranges::find(all, use) != all.end(); });
+  };
+  return holds(a, b) && holds(b, a);
+}
+
+// --- the node
+
+// Makes the node out of what was found at and below one contraction.
+class Construction {
+ public:
+  Construction(const Matcher& m, const Use& contraction, Use value, Weights weights, Score score)
+      : m_(m),
+        graph_(m.graph),
+        root_(contraction),
+        value_(std::move(value)),
+        weights_(std::move(weights)),
+        along_(graph_.role(weights_.softmax, "s")),
+        score_(std::move(score)) {}
+
+  // Over the labels of the contraction and in its dtype; empty after a near miss.
+  Use build() {
+    if (!place_factors(graph_, score_))
+      return miss("a factor of the scores varies along the query and the key");
+    if (has_no_elements()) return miss("an axis has no elements");
+    if (!choose_dtype()) return miss("scores or weights are rounded more than the operands");
+    roles_ = query_roles(score_, value_, along_);
+    if (const char* problem = read_masks()) return miss(problem);
+    Use result = convert(graph_, node(), root_.node->dtype);
+    for (const Use& guard : row_guards_) {
+      const DType dtype = result.node->dtype;
+      result = graph_.pointwise("select_n", {guard, graph_.scalar(0, dtype), result}, dtype);
+    }
+    return result;
+  }
+
+ private:
+  Use miss(std::string reason) { return m_.miss("attention", root_, std::move(reason)); }
+
+  Labels labels() const {
+    Labels all = score_.query.flat();
+    for (const Use* use : {&score_.key, &value_}) axis::add_new(all, use->flat());
+    return all;
+  }
+
+  bool has_no_elements() const {
+    return std::ranges::any_of(labels(), [&](Label label) { return graph_.size(label) == Dim(0); });
+  }
+
+  // One dtype for all operands; scores and weights of 16-bit operands are f32. False when JAX
+  // computes scores or weights in a narrower one than any operand has.
+  bool choose_dtype() {
+    DType narrowest = dtype_ = root_.node->dtype;
+    Use* const operands[] = {&score_.query, &score_.key, &value_};
+    for (const Use* use : operands) {
+      dtype_ = common(dtype_, use->node->dtype);
+      narrowest = narrower(narrowest, use->node->dtype);
+    }
+    for (Use* use : operands) *use = convert(graph_, *use, dtype_);
+    score_dtype_ = common(dtype_, DType::kF32);
+    const DType inside = narrower(score_.narrowest, weights_.narrowest);
+    return mantissa_bits(inside) >= mantissa_bits(narrowest);
+  }
+
+  // Returns what is wrong with the masks, or nullptr.
+  const char* read_masks() {
+    std::vector<Use> kept;
+    for (const Score::Mask& mask : score_.masks) {
+      for (Use& part : conjuncts(graph_, mask.keep)) {
+        if (std::ranges::find(kept, part) == kept.end()) kept.push_back(std::move(part));
+      }
+    }
+    const auto band = along_.size() == 1 ? band_of(graph_, kept, along_[0]) : std::nullopt;
+    const bool has_empty_rows = !kept.empty() && !(band && has_no_empty_row(graph_, *band));
+    for (const Use& guard : weights_.guards) {
+      if (!axis::intersects(guard.flat(), along_)) {
+        row_guards_.push_back(guard);
+      } else if (same_members(conjuncts(graph_, guard), kept)) {
+        zero_rows_ = has_empty_rows;
+      } else {
+        return "the weights are masked otherwise than the scores";
+      }
+    }
+    causal_ = band && is_causal(graph_, *band) && make_time(roles_, band->row);
+    if (!causal_ && !fills_stay_apart(score_.masks)) return "the fills of the masks differ";
+    summand_ = summand(has_empty_rows);
+    return summand_ && !is_subset(summand_.flat(), labels()) ? "mask or bias has a foreign axis"
+                                                             : nullptr;
+  }
+
+  // All masks and biases that are added to the score; may be empty.
+  Use summand(bool has_empty_rows) {
+    Use total = sum_of_biases(graph_, score_.biases, score_dtype_);
+    if (causal_ || score_.masks.empty()) return total;
+    std::vector<Score::Mask> masks = score_.masks;
+    if (zero_rows_) {
+      for (Score::Mask& mask : masks) mask.fill = -kInfinity;
+    }
+    Use mask = mask_summand(graph_, masks, score_dtype_);
+    const bool is_infinite =
+        std::ranges::find(masks, -kInfinity, &Score::Mask::fill) != masks.end();
+    if (is_infinite && has_empty_rows && !zero_rows_) {
+      mask = with_nan_in_empty_rows(graph_, mask, along_);
+    }
+    return total ? graph_.pointwise("add", {total, mask}, score_dtype_) : mask;
+  }
+
+  Use node() {
+    std::vector<Use> operands{score_.query, score_.key, value_};
+    if (summand_) operands.push_back(summand_);
+    return graph_.macro(
+        "attention", std::move(operands), root_.flat(), dtype_,
+        {{"d", score_.contracted}, {"g", roles_.group}, {"s", along_}, {"t", roles_.time}},
+        {{"cap", {score_.cap}},
+         {"causal", {causal_}},
+         {"scale", {score_.scale}},
+         {"zero_rows", {zero_rows_}}});
+  }
+
+  const Matcher& m_;
+  Graph& graph_;
+  const Use root_;
+  Use value_;
+  const Weights weights_;
+  const Labels along_;
+  Score score_;
+  QueryRoles roles_;
+  DType dtype_ = DType::kF32, score_dtype_ = DType::kF32;
+  std::vector<Use> row_guards_;
+  bool causal_ = false;
+  bool zero_rows_ = false;  // a row that is masked everywhere gives zeros
+  Use summand_;
+};
+
+bool is_ordinary_float(DType dtype) { return is_float(dtype) && byte_width(dtype) >= 2; }
+
+// contraction = sum_s weights value
+Use attention_of(const Matcher& m, const Use& contraction, Weights weights, Use value) {
+  if (!is_ordinary_float(contraction.node->dtype) || !is_ordinary_float(value.node->dtype))
+    return {};
+  const Labels along = m.graph.role(weights.softmax, "s");
+  const Labels contracted = axis::without(weights.softmax.flat(), contraction.flat());
+  if (!same_set(along, contracted))
+    return m.miss("attention", contraction,
+                  "the softmax runs along other axes than the contraction");
+  auto score = score_of(m.graph, m.graph.child(weights.softmax, 0), along);
+  if (!score)
+    return m.miss("attention", contraction,
+                  "no contraction of a query and a key under the softmax");
+  return Construction(m, contraction, std::move(value), std::move(weights), std::move(*score))
+      .build();
+}
+
+Use match_contraction(const Matcher& m, const Use& root) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Use operand = m.graph.child(root, i);
+    auto weights = weights_of(m.graph, operand);
+    if (!weights) continue;
+    if (!are_used_once(m, operand, weights->softmax))
+      return m.miss("attention", root, kUsedElsewhere);
+    return attention_of(m, root, std::move(*weights), m.graph.child(root, 1 - i));
   }
   return {};
 }
 
-constexpr std::string_view kRoots[] = {"contract"};
+// sum_s e v / sum_s e, with the factors i and j of a product
+Use late_quotient(const Matcher& m, const Product& product, std::size_t i, std::size_t j) {
+  Graph& graph = m.graph;
+  const Use contraction = without_float_converts(graph, product.powers[i].base);
+  const auto sum = sum_of_exp(graph, product.powers[j].base);
+  if (!sum || m.uses[contraction.node] > 1) return {};
+  for (std::size_t k = 0; k < 2; ++k) {
+    DType narrowest = DType::kF64;
+    const Use e = without_float_converts(graph, graph.child(contraction, k), narrowest);
+    axis::Binding binding;
+    if (e.node != sum->of.node || !graph.same(e, sum->of, binding)) continue;
+    if (m.uses[e.node] > 2) return m.miss("attention", contraction, kUsedElsewhere);
+    Weights weights{softmax_of_exp(graph, e, resolve_all(sum->over, binding)), {}, narrowest};
+    return attention_of(m, contraction, std::move(weights), graph.child(contraction, 1 - k));
+  }
+  return {};
+}
+
+bool is_contraction(const axis::Node& node) {
+  return node.kind == Kind::kContract || (node.is(Kind::kPointwise, "convert_element_type") &&
+                                          node.edges[0].node->kind == Kind::kContract);
+}
+
+Use match_quotient(const Matcher& m, const Use& root) {
+  if (!has_factor(*root.node, is_contraction)) return {};
+  const Product product = factors(m.graph, root);
+  for (std::size_t i = 0; i < product.powers.size(); ++i) {
+    if (product.powers[i].exponent != 1 || !is_contraction(*product.powers[i].base.node)) continue;
+    for (std::size_t j = 0; j < product.powers.size(); ++j) {
+      if (product.powers[j].exponent != -1) continue;
+      const Use found = late_quotient(m, product, i, j);
+      if (!found) continue;
+      return multiply(m.graph, product.coefficient, convert(m.graph, found, root.node->dtype),
+                      all_but(product.powers, i, j));
+    }
+  }
+  return {};
+}
+
+Use match_attention(const Matcher& m, const Use& root) {
+  return root.node->kind == Kind::kContract ? match_contraction(m, root) : match_quotient(m, root);
+}
+
+constexpr std::string_view kRoots[] = {"contract", "div", "mul"};
 
 constexpr std::string_view kSample = R"(
 func @attention(%q: f32[2,5,3,4], %k: f32[2,6,3,4], %v: f32[2,6,3,4]) {

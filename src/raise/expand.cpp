@@ -105,11 +105,9 @@ Use expand_norm(Graph& graph, const Use& use) {
   return y;
 }
 
-Use expand_attention(Graph& graph, const Use& use) {
+// The score of attention before masks: scale * sum_d q k, within the cap.
+Use expand_score(Graph& graph, const Use& use, const std::vector<Use>& operands, DType dtype) {
   const axis::Node& node = *use.node;
-  const DType dtype = node.dtype;
-  const std::vector<Use> operands = graph.children(use);
-  const Labels s = graph.role(use, "s"), t = graph.role(use, "t");
   Use score = graph.contract(operands[0], operands[1], graph.role(use, "d"), dtype);
   score = graph.pointwise("mul", {score, graph.scalar(number(node, "scale"), dtype)}, dtype);
   if (const double cap = number(node, "cap"); cap != 0) {
@@ -117,15 +115,31 @@ Use expand_attention(Graph& graph, const Use& use) {
     const Use ratio = graph.pointwise("div", {score, limit}, dtype);
     score = graph.pointwise("mul", {graph.pointwise("tanh", {ratio}, dtype), limit}, dtype);
   }
+  return score;
+}
+
+Use expand_attention(Graph& graph, const Use& use) {
+  const axis::Node& node = *use.node;
+  // Scores and weights of 16-bit operands are f32.
+  const DType dtype =
+      mantissa_bits(node.dtype) < mantissa_bits(DType::kF32) ? DType::kF32 : node.dtype;
+  const Use never = graph.scalar(-std::numeric_limits<double>::infinity(), dtype);
+  const std::vector<Use> operands = graph.children(use);
+  const Labels s = graph.role(use, "s");
+  Use score = expand_score(graph, use, operands, dtype);
   if (flag(node, "causal")) {
-    const Use row = graph.iota(t[0], DType::kI32), column = graph.iota(s[0], DType::kI32);
+    const Use row = graph.iota(graph.role(use, "t")[0], DType::kI32);
+    const Use column = graph.iota(s[0], DType::kI32);
     const Use keep = graph.pointwise("ge", {row, column}, DType::kBool);
-    const Use fill = graph.scalar(-std::numeric_limits<double>::infinity(), dtype);
-    score = graph.pointwise("select_n", {keep, fill, score}, dtype);
+    score = graph.pointwise("select_n", {keep, never, score}, dtype);
   }
   if (operands.size() > 3) score = graph.pointwise("add", {score, operands[3]}, dtype);
-  const Use weights = graph.macro("softmax", {score}, score.flat(), dtype, {{"s", s}});
-  return graph.contract(weights, operands[2], s, dtype);
+  Use weights = graph.macro("softmax", {score}, score.flat(), dtype, {{"s", s}});
+  if (flag(node, "zero_rows")) {
+    const Use masked = graph.pointwise("eq", {operands[3], never}, DType::kBool);
+    weights = graph.pointwise("select_n", {masked, weights, graph.scalar(0, dtype)}, dtype);
+  }
+  return graph.contract(convert(graph, weights, node.dtype), operands[2], s, node.dtype);
 }
 
 struct Expansion {

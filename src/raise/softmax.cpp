@@ -4,10 +4,14 @@
 // logsumexp(x)   = log sum_s exp(x - c) + c
 //
 // Any c that does not vary along s gives the same value, so c is not matched: it may be the
-// maximum, the maximum guarded against infinities, or absent.
+// maximum, the maximum guarded against infinities, or absent. exp2(y) is exp(y log 2).
+#include "raise/softmax.h"
+
+#include <limits>
+#include <numbers>
+
 #include "axis/pattern.h"
 #include "raise/rules.h"
-#include "raise/views.h"
 
 namespace jaxport::raise {
 namespace {
@@ -20,25 +24,8 @@ using axis::Use;
 
 constexpr int kMaxShifts = 4;
 
-// sum_s exp(y) -> exp(y), s. In 16-bit models JAX sums in f32 and converts back; a sum in a
-// narrower type is something else.
-std::optional<Reduction> sum_of_exp(Graph& graph, const Use& use) {
-  const Use sum = without_float_converts(graph, use);
-  if (!is_sum(sum) || byte_width(sum.node->dtype) < byte_width(use.node->dtype)) {
-    return std::nullopt;
-  }
-  Reduction reduction = reduced(graph, sum);
-  reduction.of = without_float_converts(graph, reduction.of);
-  if (!is_pointwise(reduction.of, "exp")) return std::nullopt;
-  return reduction;
-}
-
-// log sum_s exp(y) -> exp(y), s. logsumexp takes log(abs(…)); the sum is positive.
-std::optional<Reduction> log_sum_exp(Graph& graph, const Use& use) {
-  if (!is_pointwise(use, "log")) return std::nullopt;
-  Use sum = graph.child(use, 0);
-  if (is_pointwise(sum, "abs")) sum = graph.child(sum, 0);
-  return sum_of_exp(graph, sum);
+bool is_exp(const axis::Node& node) {
+  return node.is(Kind::kPointwise, "exp") || node.is(Kind::kPointwise, "exp2");
 }
 
 // Drops subtrahends that do not vary along s, as long as no label of x is lost with them.
@@ -49,12 +36,67 @@ Use without_shift(Graph& graph, Use x, const Labels& s) {
     if (varies || !same_set(kept.flat(), x.flat())) break;
     x = std::move(kept);
   }
-  return x;
+  if (!is_pointwise(x, "mul") || !graph.scalar_value(graph.child(x, 1))) return x;
+  const Use scaled = graph.child(x, 0), kept = without_shift(graph, scaled, s);
+  if (kept == scaled) return x;
+  return graph.pointwise("mul", {kept, graph.child(x, 1)}, x.node->dtype);
+}
+
+// e is zero where m is false, because its exponent is -inf there.
+bool vanishes_outside(Graph& graph, const Use& e, const Use& m) {
+  Use x = graph.child(e, 0);
+  for (int i = 0; i < kMaxShifts && is_pointwise(x, "sub"); ++i) x = graph.child(x, 0);
+  return is_pointwise(x, "select_n") && x.node->edges.size() == 3 && graph.child(x, 0) == m &&
+         graph.scalar_value(graph.child(x, 1)) == -std::numeric_limits<double>::infinity();
+}
+
+// e for select(m, e, 0) where e is zero already: the sum of softmax(x, where=m).
+Use without_idle_mask(Graph& graph, const Use& use) {
+  if (!is_pointwise(use, "select_n") || use.node->edges.size() != 3) return use;
+  const Use e = graph.child(use, 2);
+  const bool idle = graph.scalar_value(graph.child(use, 1)) == 0.0 && is_exp(*e.node) &&
+                    vanishes_outside(graph, e, graph.child(use, 0));
+  return idle ? e : use;
 }
 
 Use softmax_like(Graph& graph, std::string_view name, const Use& y, const Labels& s) {
   const Use x = without_shift(graph, y, s);
   return graph.macro(name, {x}, x.flat(), x.node->dtype, {{"s", s}});
+}
+
+}  // namespace
+
+// In 16-bit models JAX sums in f32 and converts back; a sum in a narrower type is something else.
+std::optional<Reduction> sum_of_exp(Graph& graph, const Use& use) {
+  const Use sum = without_float_converts(graph, use);
+  if (!is_sum(sum) || byte_width(sum.node->dtype) < byte_width(use.node->dtype)) {
+    return std::nullopt;
+  }
+  Reduction reduction = reduced(graph, sum);
+  reduction.of = without_idle_mask(graph, without_float_converts(graph, reduction.of));
+  if (!is_exp(*reduction.of.node)) return std::nullopt;
+  return reduction;
+}
+
+Use softmax_of_exp(Graph& graph, const Use& e, const Labels& s) {
+  Use y = graph.child(e, 0);
+  if (e.node->name == "exp2") {
+    const DType dtype = y.node->dtype;
+    y = graph.pointwise("mul", {without_shift(graph, y, s), graph.scalar(std::numbers::ln2, dtype)},
+                        dtype);
+  }
+  return softmax_like(graph, "softmax", y, s);
+}
+
+namespace {
+
+// log sum_s exp(y) -> exp(y), s. logsumexp takes log(abs(…)); the sum is positive.
+std::optional<Reduction> log_sum_exp(Graph& graph, const Use& use) {
+  if (!is_pointwise(use, "log")) return std::nullopt;
+  Use sum = graph.child(use, 0);
+  if (is_pointwise(sum, "abs")) sum = graph.child(sum, 0);
+  auto found = sum_of_exp(graph, sum);
+  return found && is_pointwise(found->of, "exp") ? found : std::nullopt;
 }
 
 // The factor i of a product is exp(y) and factor j is 1 / sum_s exp(y).
@@ -68,11 +110,9 @@ Use quotient(const Matcher& m, const Use& root, const Product& product, std::siz
   if (!graph.same(e, sum->of, binding)) {
     return m.miss("softmax", root, "the sum runs over other axes than it divides");
   }
-  Use softmax = softmax_like(graph, "softmax", graph.child(e, 0), resolve_all(sum->over, binding));
+  Use softmax = softmax_of_exp(graph, e, resolve_all(sum->over, binding));
   return multiply(graph, product.coefficient, std::move(softmax), all_but(product.powers, i, j));
 }
-
-bool is_exp(const axis::Node& node) { return node.is(Kind::kPointwise, "exp"); }
 
 Use match_softmax(const Matcher& m, const Use& root) {
   if (root.node->name == "exp") {

@@ -219,10 +219,17 @@ Use squared(Graph& graph, const Use& use) {
 }
 
 Use without_float_converts(Graph& graph, Use use) {
+  DType narrowest = use.node->dtype;
+  return without_float_converts(graph, std::move(use), narrowest);
+}
+
+Use without_float_converts(Graph& graph, Use use, DType& narrowest) {
+  narrowest = narrower(narrowest, use.node->dtype);
   while (is_pointwise(use, "convert_element_type") && is_float(use.node->dtype)) {
     Use operand = graph.child(use, 0);
     if (!is_float(operand.node->dtype)) break;
     use = std::move(operand);
+    narrowest = narrower(narrowest, use.node->dtype);
   }
   return use;
 }
@@ -231,6 +238,8 @@ Use convert(Graph& graph, Use use, DType dtype) {
   if (use.node->dtype == dtype) return use;
   return graph.pointwise("convert_element_type", {std::move(use)}, dtype);
 }
+
+DType narrower(DType a, DType b) { return mantissa_bits(b) < mantissa_bits(a) ? b : a; }
 
 bool flag(const axis::Node& node, std::string_view name) {
   const front::Attr* attr = node.attr(name);

@@ -60,7 +60,10 @@ bool is_sum(const axis::Use& use);  // reduce_sum
 axis::Use squared(axis::Graph& graph, const axis::Use& use);
 // The value below conversions between floating point types.
 axis::Use without_float_converts(axis::Graph& graph, axis::Use use);
+// The same; `narrowest` becomes the narrowest dtype on the way when that is narrower.
+axis::Use without_float_converts(axis::Graph& graph, axis::Use use, DType& narrowest);
 axis::Use convert(axis::Graph& graph, axis::Use use, DType dtype);
+DType narrower(DType a, DType b);  // the float type with fewer bits of mantissa
 // Attributes of macros: false and 0 when absent.
 bool flag(const axis::Node& node, std::string_view name);
 double number(const axis::Node& node, std::string_view name);

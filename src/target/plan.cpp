@@ -84,6 +84,8 @@ struct Flaw {
   int bits;
 };
 constexpr Flaw kFlaws[] = {
+    // Scores and weights are rounded to f16, whatever softmax_precision says.
+    {"Attention", DType::kF16, 0},
     // Vectorised comparisons look at the lower half of i64 only.
     {"Clip", DType::kI64, 31},
     {"Max", DType::kI64, 31},

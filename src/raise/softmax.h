@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a softmax, for rules that meet it unfinished.
+#pragma once
+
+#include <optional>
+
+#include "raise/views.h"
+
+namespace jaxport::raise {
+
+// sum_s e -> e, s for e = exp(y) or exp2(y).
+std::optional<Reduction> sum_of_exp(axis::Graph& graph, const axis::Use& use);
+
+// The softmax along s whose numerator is e.
+axis::Use softmax_of_exp(axis::Graph& graph, const axis::Use& e, const axis::Labels& s);
+
+}  // namespace jaxport::raise
