@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that run along some labels: reductions, softmax, normalisations.
+// Nodes that run along some labels: reductions and softmax.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -28,8 +28,6 @@ Arrangement gathered_last(const Arrangement& arrangement, const LabelSet& set) {
   result.push_back(std::move(last));
   return result;
 }
-
-bool is_inside(const Labels& dim, const LabelSet& set) { return !dim.empty() && set.has_all(dim); }
 
 struct ReduceOp {
   std::string_view name, op;
@@ -129,64 +127,6 @@ void Emitter::emit_softmax(const Node& node, std::string_view op) {
   const std::int64_t axis_from_end = dim - best.end();
   const Value x = bring(edge, node.sizes, best);
   define(node, op_.call(op, {x}, {{"axis", axis_from_end}}), best);
-}
-
-// LayerNormalization and RMSNormalization work on trailing dims.
-void Emitter::emit_norm(const Node& node) {
-  const Edge& edge = node.edges[0];
-  const LabelSet along(node.sizes.size(), node.role("a"));
-  auto trailing = [&](const Arrangement& seen) {
-    const Labels order = axis::flatten(seen);
-    const Labels inside = along.keep(order);
-    const Labels tail(order.end() - static_cast<std::ptrdiff_t>(inside.size()), order.end());
-    if (tail != inside) return gathered_last(seen, along);
-    Arrangement result;
-    for (const Labels& dim : seen) {
-      if (along.has_part(dim)) result.push_back(along.drop(dim));
-      result.push_back(along.has_part(dim) ? along.keep(dim) : dim);
-    }
-    return result;
-  };
-  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
-  if (auto wish = wanted(node, LabelSet(node.sizes.size(), node.out));
-      wish && !hint(node)->order_only) {
-    candidates.push_back(std::move(*wish));
-  }
-  Arrangement best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const Arrangement& seen : candidates) {
-    Arrangement candidate = trailing(seen);
-    const double cost = price(edge, node.sizes, candidate) + regret(node, candidate);
-    if (cost < best_price) best_price = cost, best = std::move(candidate);
-  }
-  Arrangement inner;
-  for (const Labels& dim : best) {
-    if (is_inside(dim, along)) inner.push_back(dim);
-  }
-  const bool center = *node.attr("center")->get_if<bool>();
-  const bool has_scale = *node.attr("scale")->get_if<bool>();
-  const bool has_bias = *node.attr("bias")->get_if<bool>();
-  Values operands{bring(edge, node.sizes, best)};
-  if (has_scale) {
-    operands.push_back(bring_full(node.edges[1], node.sizes, inner));
-  } else {  // the op requires a scale
-    Shape shape;
-    for (const Labels& dim : inner) {
-      std::int64_t size = 1;
-      for (Label label : dim) size *= node.sizes[static_cast<std::size_t>(label)].value();
-      shape.push_back(size);
-    }
-    operands.push_back(
-        op_.weight({scalar(node.dtype, 1), 0, shape, Ints(shape.size(), 0)}, shape, ""));
-  }
-  Value bias;
-  if (has_bias) bias = bring_full(node.edges[has_scale ? 2 : 1], node.sizes, inner);
-  if (bias && center) operands.push_back(bias);
-  const onnx::Args args{{"axis", -static_cast<std::int64_t>(inner.size())},
-                        {"epsilon", *node.attr("eps")->get_if<double>()}};
-  Value result = op_.call(center ? "LayerNormalization" : "RMSNormalization", operands, args);
-  if (bias && !center) result = op_.Add(result, bias);
-  define(node, result, best);
 }
 
 }  // namespace jaxport::lower

@@ -101,7 +101,11 @@ class Emitter {
   // --- emit_reduce.cpp
   void emit_reduce(const Node& node);
   void emit_softmax(const Node& node, std::string_view op);
+
+  // --- emit_norm.cpp
   void emit_norm(const Node& node);
+  void emit_instance_norm(const Node& node);
+  std::vector<Arrangement> norm_candidates(const Node& node) const;
 
   // --- emit_contract.cpp
   struct Product;

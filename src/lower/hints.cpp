@@ -5,6 +5,7 @@
 
 #include "lower/attention.h"
 #include "lower/emitter.h"
+#include "lower/norm.h"
 #include "lower/rope.h"
 
 namespace jaxport::lower {
@@ -40,12 +41,23 @@ Arrangement dropped(const Arrangement& arrangement, const LabelSet& set) {
   return result;
 }
 
+// A layer norm wants its axes last, a norm with channels wants them second.
 MaybeWish norm_wish(const Node& node, std::size_t i, const MaybeWish& own) {
   if (i != 0) return std::nullopt;
-  const Labels all = axis::flatten(node.edges[0].axes);
-  const LabelSet along(node.sizes.size(), node.role("a"));
-  Arrangement dims = dropped(own ? own->dims : node.edges[0].axes, along);
-  dims.push_back(along.keep(all));
+  const NormLabels labels(node);
+  const LabelSet along(node.sizes.size(), labels.along);
+  const Arrangement& given = own ? own->dims : node.edges[0].axes;
+  Arrangement dims;
+  if (labels.is_instance()) {
+    const LabelSet channels(node.sizes.size(), labels.channels());
+    dims = {channels.drop(along.drop(axis::flatten(given))), labels.channels()};
+    for (const Labels& dim : given) {
+      if (Labels kept = channels.drop(along.keep(dim)); !kept.empty()) dims.push_back(kept);
+    }
+  } else {
+    dims = dropped(given, along);
+    dims.push_back(along.keep(axis::flatten(node.edges[0].axes)));
+  }
   return Wish{own ? own->strength : kWeak, std::move(dims)};
 }
 

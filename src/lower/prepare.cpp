@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "lower/ctx.h"
+#include "lower/norm.h"
 #include "lower/rewrite.h"
 #include "onnx/schema.h"
 #include "raise/raise.h"
@@ -28,6 +29,7 @@ constexpr std::array<MacroOp, 6> kMacroOps{{{"attention", "Attention"},
 
 std::string_view op_of(const axis::Node& node) {
   if (node.name == "norm") {
+    if (NormLabels(node).is_instance()) return "InstanceNormalization";
     return *node.attr("center")->get_if<bool>() ? "LayerNormalization" : "RMSNormalization";
   }
   for (const MacroOp& entry : kMacroOps) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm(x) * w and norm(x) + b become operands of the norm when w and b vary along the normalised
-// axes only. A group or instance norm scales along other axes: its mul and add stay outside.
+// axes only, or, of a group or instance norm, when they are parameters with channels outside of
+// these axes.
 #include "raise/rules.h"
 #include "raise/views.h"
 
@@ -37,6 +38,21 @@ struct Absorption {
 constexpr Absorption kScale{"norm_scale", "scale", takes_scale};
 constexpr Absorption kBias{"norm_bias", "bias", takes_bias};
 
+// A scale or bias of channels: one number for each, and no axis that might be a batch.
+bool is_channel_parameter(const Graph& graph, const Use& operand) {
+  const Kind kind = operand.node->kind;
+  return (kind == Kind::kConstant || kind == Kind::kInput) && operand.labels.size() == 1 &&
+         graph.size_of(operand.flat()).is_static();
+}
+
+// What the norm has already varies in the same way.
+bool fits_operands(Graph& graph, const Use& norm, const Labels& along, bool is_inside) {
+  for (std::size_t i = 1; i < norm.node->edges.size(); ++i) {
+    if (is_subset(graph.child(norm, i).flat(), along) != is_inside) return false;
+  }
+  return true;
+}
+
 Use absorb(const Matcher& m, const Use& root, const Absorption& what) {
   for (std::size_t i = 0; i < 2; ++i) {
     const Use norm = m.graph.child(root, i);
@@ -44,8 +60,14 @@ Use absorb(const Matcher& m, const Use& root, const Absorption& what) {
     const Use operand = m.graph.child(root, 1 - i);
     const Labels labels = operand.flat();
     if (labels.empty()) continue;  // a scalar stays a scalar
-    if (!is_subset(labels, m.graph.role(norm, "a"))) {
+    const Labels along = m.graph.role(norm, "a");
+    const bool is_inside = is_subset(labels, along);
+    const bool has_channels = flag(*norm.node, "center") && is_channel_parameter(m.graph, operand);
+    if ((!is_inside && !has_channels) || !fits_operands(m.graph, norm, along, is_inside)) {
       return m.miss(what.rule, root, "the operand varies along axes that are not normalised");
+    }
+    if (!is_subset(labels, norm.flat())) {
+      return m.miss(what.rule, root, "the operand varies along axes that the value lacks");
     }
     // A norm that was made at this very root has no count yet.
     if (m.uses[norm.node] > 1) {
@@ -114,7 +136,8 @@ const Rule kNormScale{
 
 constexpr std::string_view kBiasRoots[] = {"add"};
 constexpr std::string_view kBiasNearMisses[] = {
-    R"(func @bias_of_other_axis(%x: f32[4,8], %b: f32[4,1]) -> (%y) {
+    // A residual.
+    R"(func @bias_of_all_axes(%x: f32[4,8], %b: f32[4,8]) -> (%y) {
   %n: f32[] = constant 8.0
   %eps: f32[] = constant 1e-05
   %sum: f32[4] = reduce_sum %x {axes = (1)}

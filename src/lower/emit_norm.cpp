@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// LayerNormalization and RMSNormalization work on trailing dims. A norm with channels of its own is
+// InstanceNormalization on [batch, groups, rest]: ONNX Runtime has no kernel for
+// GroupNormalization, and its function body takes twice as long.
+#include <algorithm>
+#include <limits>
+
+#include "axis/pattern.h"
+#include "lower/emitter.h"
+#include "lower/norm.h"
+
+namespace jaxport::lower {
+
+using axis::Label;
+using axis::Labels;
+using axis::within;
+using axis::without;
+
+namespace {
+
+// Above this many normalised elements, a scale of ones for LayerNormalization costs more than it is
+// worth.
+constexpr std::int64_t kMostOnes = 4096;
+
+bool flag(const axis::Node& node, std::string_view name) {
+  return *node.attr(name)->get_if<bool>();
+}
+
+Dim size_of(const Labels& labels, const Dims& sizes) {
+  Dim size = 1;
+  for (Label label : labels) size = size * sizes[static_cast<std::size_t>(label)];
+  return size;
+}
+
+Labels operand_labels(const axis::Node& node) {
+  Labels labels;
+  for (std::size_t i = 1; i < node.edges.size(); ++i) {
+    axis::add_new(labels, axis::flatten(node.edges[i].axes));
+  }
+  return labels;
+}
+
+// Labels that stand in one axis of the value with some of both kinds: an axis that was cut into
+// groups.
+Labels cut_axis(const axis::Node& node, const Labels& along) {
+  for (const Labels& axis : node.edges[0].axes) {
+    const Labels inside = within(axis, along);
+    if (!inside.empty() && inside.size() < axis.size()) return axis;
+  }
+  return {};
+}
+
+// The last static label outside; some axis must be the channels.
+Labels any_channel(const axis::Node& node, const Labels& along) {
+  const Labels outside = without(axis::flatten(node.edges[0].axes), along);
+  for (auto label = outside.rbegin(); label != outside.rend(); ++label) {
+    if (node.sizes[static_cast<std::size_t>(*label)].is_static()) return {*label};
+  }
+  return {};
+}
+
+}  // namespace
+
+NormLabels::NormLabels(const axis::Node& node) : along(node.role("a")) {
+  if (!flag(node, "center")) return;
+  Labels channels = operand_labels(node);
+  if (channels.empty()) {
+    channels = cut_axis(node, along);
+    const Dim size = size_of(along, node.sizes);
+    const bool is_small = size.is_static() && size.value() <= kMostOnes;
+    if (channels.empty() && !is_small) channels = any_channel(node, along);
+  }
+  groups = without(channels, along);
+  if (!groups.empty()) inner = within(channels, along);
+}
+
+Labels NormLabels::channels() const {
+  Labels labels = groups;
+  labels.insert(labels.end(), inner.begin(), inner.end());
+  return labels;
+}
+
+Labels NormLabels::spatial() const { return without(along, inner); }
+
+namespace {
+
+// The normalised labels in trailing dims of their own.
+Arrangement trailing(const Arrangement& seen, const LabelSet& along) {
+  const Labels order = axis::flatten(seen);
+  const Labels inside = along.keep(order);
+  const Labels tail(order.end() - static_cast<std::ptrdiff_t>(inside.size()), order.end());
+  Arrangement result;
+  for (const Labels& dim : seen) {
+    const Labels outside = along.drop(dim);
+    if (!outside.empty() || dim.empty()) result.push_back(outside);
+    if (tail == inside && outside.size() < dim.size()) result.push_back(along.keep(dim));
+  }
+  if (tail != inside) result.push_back(inside);
+  return result;
+}
+
+// [batch][channels][spatial dims as they are seen]
+Arrangement channels_second(const Arrangement& seen, const NormLabels& labels) {
+  Labels batch;
+  Arrangement spatial;
+  for (const Labels& dim : seen) {
+    const Labels inside = within(dim, labels.spatial());
+    if (!inside.empty()) spatial.push_back(inside);
+    for (Label label : without(without(dim, labels.along), labels.groups)) batch.push_back(label);
+  }
+  Arrangement result{batch, labels.channels()};
+  result.insert(result.end(), spatial.begin(), spatial.end());
+  return result;
+}
+
+// [batch][channels]… as [batch][groups][inner]…
+Arrangement grouped(const Arrangement& arrangement, const NormLabels& labels) {
+  if (labels.inner.empty()) return arrangement;
+  Arrangement result{arrangement[0], labels.groups, labels.inner};
+  result.insert(result.end(), arrangement.begin() + 2, arrangement.end());
+  return result;
+}
+
+Value uniform(onnx::Builder& op, double value, DType dtype, const Shape& shape) {
+  return op.weight({scalar(dtype, value), 0, shape, Ints(shape.size(), 0)}, shape, "");
+}
+
+Shape static_shape(const Arrangement& dims, const Dims& sizes) {
+  Shape shape;
+  for (const Labels& dim : dims) shape.push_back(size_of(dim, sizes).value());
+  return shape;
+}
+
+}  // namespace
+
+std::vector<Arrangement> Emitter::norm_candidates(const Node& node) const {
+  std::vector<Arrangement> candidates = arrangements(node.edges[0], node.sizes);
+  auto wish = wanted(node, LabelSet(node.sizes.size(), node.out));
+  if (wish && !hint(node)->order_only) candidates.push_back(std::move(*wish));
+  return candidates;
+}
+
+void Emitter::emit_norm(const Node& node) {
+  if (NormLabels(node).is_instance()) return emit_instance_norm(node);
+  const Edge& edge = node.edges[0];
+  const LabelSet along(node.sizes.size(), node.role("a"));
+  Arrangement best;
+  double best_price = std::numeric_limits<double>::infinity();
+  for (const Arrangement& seen : norm_candidates(node)) {
+    Arrangement candidate = trailing(seen, along);
+    const double cost = price(edge, node.sizes, candidate) + regret(node, candidate);
+    if (cost < best_price) best_price = cost, best = std::move(candidate);
+  }
+  Arrangement inner;
+  for (const Labels& dim : best) {
+    if (along.has_any(dim)) inner.push_back(dim);
+  }
+  const bool center = flag(node, "center"), has_scale = flag(node, "scale");
+  Values operands{bring(edge, node.sizes, best)};
+  operands.push_back(has_scale  // the op requires a scale
+                         ? bring_full(node.edges[1], node.sizes, inner)
+                         : uniform(op_, 1, node.dtype, static_shape(inner, node.sizes)));
+  if (flag(node, "bias")) {
+    operands.push_back(bring_full(node.edges[has_scale ? 2 : 1], node.sizes, inner));
+  }
+  const onnx::Args args{{"axis", -static_cast<std::int64_t>(inner.size())},
+                        {"epsilon", *node.attr("eps")->get_if<double>()}};
+  define(node, op_.call(center ? "LayerNormalization" : "RMSNormalization", operands, args), best);
+}
+
+// A group norm scales each channel afterwards: InstanceNormalization has one scale for each group.
+void Emitter::emit_instance_norm(const Node& node) {
+  const NormLabels labels(node);
+  const Edge& edge = node.edges[0];
+  Arrangement best;
+  double best_price = std::numeric_limits<double>::infinity();
+  for (const Arrangement& seen : norm_candidates(node)) {
+    Arrangement candidate = channels_second(seen, labels);
+    const double cost =
+        price(edge, node.sizes, grouped(candidate, labels)) + regret(node, candidate);
+    if (cost < best_price) best_price = cost, best = std::move(candidate);
+  }
+  const bool has_scale = flag(node, "scale"), has_bias = flag(node, "bias");
+  const bool is_group = !labels.inner.empty();
+  const Edge* scale = has_scale ? &node.edges[1] : nullptr;
+  const Edge* bias = has_bias ? &node.edges[has_scale ? 2 : 1] : nullptr;
+  const Shape groups = static_shape({labels.groups}, node.sizes);
+  const auto operand = [&](const Edge* given, double otherwise) {
+    if (!given || is_group) return uniform(op_, otherwise, node.dtype, groups);
+    return bring_full(*given, node.sizes, {labels.groups});
+  };
+  const Value x = bring(edge, node.sizes, grouped(best, labels));
+  Value y = op_.call("InstanceNormalization", {x, operand(scale, 1), operand(bias, 0)},
+                     {{"epsilon", *node.attr("eps")->get_if<double>()}});
+  if (is_group) {
+    Arrangement channels{labels.channels()};
+    channels.resize(best.size() - 1);
+    Dims shape;
+    for (const Labels& dim : best) shape.push_back(size_of(dim, node.sizes));
+    y = shapes_.reshape(y, shape);
+    if (scale) y = op_.Mul(y, bring_full(*scale, node.sizes, channels));
+    if (bias) y = op_.Add(y, bring_full(*bias, node.sizes, channels));
+  }
+  define(node, y, best);
+}
+
+}  // namespace jaxport::lower
