@@ -81,7 +81,8 @@ class Evaluator {
   Tensor value(const Node& node) {
     if (node.kind == Kind::kInput) return input(node);
     if (node.kind == Kind::kMacro) return expanded(node);
-    if (node.kind == Kind::kPointwise && !eval::knows(node.name)) return expanded(node);
+    const bool is_named = node.kind == Kind::kPointwise || node.kind == Kind::kPrim;
+    if (is_named && !eval::knows(node.name)) return expanded(node);
     std::vector<Tensor> operands;
     for (const Edge& edge : node.edges) operands.push_back(values_.at(edge.node));
     if (node.kind == Kind::kPrim) return prim(node, operands);

@@ -152,6 +152,7 @@ std::span<const Row> cumulative_rows();
 std::span<const Row> fourier_rows();
 std::span<const Row> scatter_rows();
 std::span<const Row> select_window_rows();
+std::span<const Row> recurrent_rows();
 std::span<const Row> sort_rows();
 std::span<const Row> shape_rows();
 

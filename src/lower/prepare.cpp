@@ -20,10 +20,13 @@ using axis::Use;
 struct MacroOp {
   std::string_view macro, op;
 };
-constexpr std::array<MacroOp, 6> kMacroOps{{{"attention", "Attention"},
+constexpr std::array<MacroOp, 9> kMacroOps{{{"attention", "Attention"},
+                                            {"gru", "GRU"},
                                             {"log_softmax", "LogSoftmax"},
                                             {"logsumexp", "ReduceLogSumExp"},
+                                            {"lstm", "LSTM"},
                                             {"partial_rope", "RotaryEmbedding"},
+                                            {"rnn", "RNN"},
                                             {"rope", "RotaryEmbedding"},
                                             {"softmax", "Softmax"}}};
 

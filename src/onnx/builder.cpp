@@ -52,6 +52,8 @@ Arg::Arg(std::string_view name, std::vector<std::int64_t> v)
     : attribute{std::string(name), std::move(v)} {}
 Arg::Arg(std::string_view name, std::initializer_list<std::int64_t> v)
     : Arg(name, std::vector<std::int64_t>(v)) {}
+Arg::Arg(std::string_view name, std::vector<std::string> v)
+    : attribute{std::string(name), std::move(v)} {}
 Arg::Arg(std::string_view name, Tensor v) : attribute{std::string(name), std::move(v)} {}
 Arg::Arg(std::string_view name, std::shared_ptr<Graph> v)
     : attribute{std::string(name), std::move(v)} {}

@@ -42,6 +42,7 @@ struct Arg {
   Arg(std::string_view name, std::string v);
   Arg(std::string_view name, std::vector<std::int64_t> v);
   Arg(std::string_view name, std::initializer_list<std::int64_t> v);
+  Arg(std::string_view name, std::vector<std::string> v);
   Arg(std::string_view name, Tensor v);
   Arg(std::string_view name, std::shared_ptr<Graph> v);
   Arg(std::string_view name, DType v);  // the number of TensorProto.DataType, for Cast's "to"

@@ -7,6 +7,7 @@
 #include "raise/activation.h"
 #include "raise/expansions.h"
 #include "raise/raise.h"
+#include "raise/recurrent.h"
 #include "raise/views.h"
 
 namespace jaxport::raise {
@@ -159,6 +160,7 @@ constexpr Expansion kExpansions[] = {
 
 axis::Expand find_expansion(const axis::Node& node) {
   if (node.kind == Kind::kPointwise && find_activation(node.name)) return expand_activation;
+  if (is_recurrent(node)) return expand_recurrent;
   if (node.kind != Kind::kMacro && node.kind != Kind::kPointwise) return nullptr;
   for (const Expansion& expansion : kExpansions) {
     if (expansion.macro == node.name) return expansion.expand;

@@ -109,7 +109,7 @@ std::span<const Rules> passes() {
   // become a relu.
   static const std::vector<const Rule*> kExact =
       joined(std::array{softmax_rules(), norm_rules(), norm_affine_rules(), rope_rules(),
-                        partial_rope_rules(), attention_rules(), prelu_rules()});
+                        partial_rope_rules(), attention_rules(), prelu_rules(), recurrent_rules()});
   static const Rules kPasses[] = {kExact, activation_rules()};
   return kPasses;
 }
@@ -121,16 +121,18 @@ std::span<const Rule* const> all_rules() {
 
 namespace {
 
+// Regions come first: rules for loops read raised bodies.
 std::vector<Remark> raise_all(axis::Program& program, const Options& options) {
-  std::vector<Remark> remarks;
+  std::vector<Remark> remarks, inside;
+  for (axis::Program* region : axis::regions(program)) {
+    std::ranges::move(raise_all(*region, options), std::back_inserter(inside));
+  }
   for (Rules pass : passes()) {
     std::vector<Remark> found = run_pass(program, enabled_rules(pass, options));
     std::ranges::move(found, std::back_inserter(remarks));
   }
   std::ranges::stable_sort(remarks, {}, [](const Remark& remark) { return remark.node->id; });
-  for (axis::Program* region : axis::regions(program)) {
-    std::ranges::move(raise_all(*region, options), std::back_inserter(remarks));
-  }
+  std::ranges::move(inside, std::back_inserter(remarks));
   return remarks;
 }
 

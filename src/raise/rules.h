@@ -16,6 +16,7 @@ Rules norm_affine_rules();
 Rules rope_rules();
 Rules partial_rope_rules();
 Rules attention_rules();
+Rules recurrent_rules();
 Rules activation_rules();
 Rules prelu_rules();
 
