@@ -58,6 +58,17 @@ def latency_table(result: dict[str, Any]) -> str:
     return table(("ViT-B/16, one thread", "best", "median"), rows)
 
 
+def recurrent_table(result: dict[str, Any]) -> str:
+    rows = []
+    for network in result["networks"]:
+        name = f"{network['op']}, batch {network['batch']}, {network['features']} features, "
+        best = (taken["best"] for taken in network["seconds"].values())
+        ratios = (f"{ratio:.2f}" for ratio in network["ratios"].values())
+        rows.append((name + f"{network['units']} units", *map(milliseconds, best), *ratios))
+    head = (f"{result['steps']} steps, one thread, best", "jaxport", "the op by hand", "jax2onnx")
+    return table((*head, "jit", "to the op", "to jax2onnx", "to jit"), rows)
+
+
 def chain_table(result: dict[str, Any]) -> str:
     rows = []
     for series in result["series"]:
@@ -66,7 +77,22 @@ def chain_table(result: dict[str, Any]) -> str:
     return table(("chain of equations", "equations: time", "exponent"), rows)
 
 
-def limits_table(conversion: dict[str, Any], memory: dict[str, Any], chain: dict[str, Any]) -> str:
+def recurrent_limits(result: dict[str, Any]) -> list[tuple[str, ...]]:
+    """The worst of all networks."""
+    rows = []
+    for other, label, limit in (("op", "ONNX's own op", 1.2), ("jax2onnx", "jax2onnx", 1.0)):
+        worst = max(network["ratios"][f"to_{other}"] for network in result["networks"])
+        what = f"time of recurrent networks relative to {label}, worst"
+        rows.append((what, f"{worst:.2f}", f"at most {limit:g}", verdict(worst, limit)))
+    return rows
+
+
+def limits_table(
+    conversion: dict[str, Any],
+    memory: dict[str, Any],
+    chain: dict[str, Any],
+    recurrent: dict[str, Any],
+) -> str:
     compile_seconds = conversion["jaxport"]["compile_seconds"]["best"]
     faster = conversion["times_less_than_jax2onnx"]
     speed = conversion["write"]["speed_relative_to_cp"]
@@ -107,6 +133,7 @@ def limits_table(conversion: dict[str, Any], memory: dict[str, Any], chain: dict
             "at most n^1.1",
             verdict(exponent, 1.1),
         ),
+        *recurrent_limits(recurrent),
     ]
     return table(("what", "measured", "limit", ""), rows)
 
@@ -123,11 +150,13 @@ def environment_line(environment: dict[str, Any]) -> str:
 def results_text() -> str:
     conversion, memory = load_result("conversion"), load_result("memory")
     chain, latency = load_result("chain"), load_result("latency")
+    recurrent = load_result("recurrent")
     parts = [
         environment_line(conversion["environment"]),
-        limits_table(conversion, memory, chain),
+        limits_table(conversion, memory, chain, recurrent),
         conversion_table(conversion),
         latency_table(latency),
+        recurrent_table(recurrent),
         chain_table(chain),
     ]
     return "\n\n".join(parts)

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 # latency.py reads the models that conversion.py writes.
-SCRIPTS = ("conversion.py", "latency.py", "memory.py", "chain.py", "report.py")
+SCRIPTS = ("conversion.py", "latency.py", "recurrent.py", "memory.py", "chain.py", "report.py")
 
 
 def main() -> None:
