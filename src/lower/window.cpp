@@ -90,6 +90,9 @@ std::optional<onnx::Args> pool_args(const Window& window, std::size_t outside,
   onnx::Args args{{"kernel_shape", kernel}, {"strides", strides}};
   if (window.is_same) {
     args.emplace_back("auto_pad", "SAME_UPPER");
+  } else if (std::ranges::all_of(low, [](std::int64_t pad) { return pad == 0; })) {
+    // ONNX Runtime fuses a Pad before a MaxPool that has explicit pads, as if it padded with -inf.
+    args.emplace_back("auto_pad", "VALID");
   } else {
     args.emplace_back("pads", low);
   }
