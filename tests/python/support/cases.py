@@ -121,8 +121,8 @@ def check(case: Case, capfd: pytest.CaptureFixture[str]) -> None:
     """Converts a case for each opset; the model is valid and gives JAX's numbers at every size."""
     double = case.needs_double_precision
     with _jax.double_precision(double):
-        examples = list(_examples(case))
-        expected = [_run_jax(case.fn, arrays) for arrays in examples]
+        examples = list(examples_of(case.inputs))
+        expected = [run_jax(case.fn, arrays) for arrays in examples]
     for opset in case.opsets:
         model = jaxport.to_onnx(
             case.fn, structs(case.inputs), opset=opset, enable_double_precision=double
@@ -165,10 +165,10 @@ def _dims(shape: Sequence[int | str], scope: jax.export.SymbolicScope) -> tuple[
     )
 
 
-def _examples(case: Case) -> Iterable[list[np.ndarray]]:
+def examples_of(specs: Sequence[Spec]) -> Iterable[list[np.ndarray]]:
     """Inputs at each round of symbol sizes; one round when no size is symbolic."""
     scope = jax.export.SymbolicScope()
-    shapes = [_dims(spec.shape, scope) for spec in case.inputs]
+    shapes = [_dims(spec.shape, scope) for spec in specs]
     symbolic = any(_jax.is_symbolic(size) for shape in shapes for size in shape)
     for turn in range(len(SYMBOL_SIZES) if symbolic else 1):
         random = np.random.default_rng(turn)
@@ -179,10 +179,11 @@ def _examples(case: Case) -> Iterable[list[np.ndarray]]:
 
         yield [
             spec.sample(random, tuple(_jax.dim_value(size, size_of) for size in shape))
-            for spec, shape in zip(case.inputs, shapes, strict=True)
+            for spec, shape in zip(specs, shapes, strict=True)
         ]
 
 
-def _run_jax(fn: Callable[..., Any], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+def run_jax(fn: Callable[..., Any], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The leaves of what JAX computes."""
     result = jax.jit(lambda *xs: fn(*xs))(*map(jnp.asarray, arrays))  # some modules do not hash
     return [_jax.host_array(leaf) for leaf in jax.tree.leaves(result)]
