@@ -63,7 +63,7 @@ class Expansion {
  public:
   Expansion(Graph& graph, Label p, int k) : graph_(graph), p_(p), k_(k) {}
 
-  Polynomial of(const Use& use, int depth = 0) const {
+  Summands of(const Use& use, int depth = 0) const {
     if (const auto literal = graph_.scalar_value(use)) return {{*literal, {}}};
     if (is_stack_along(graph_, use, p_)) {
       return of(graph_.child(use, static_cast<std::size_t>(k_)), depth);
@@ -74,31 +74,31 @@ class Expansion {
     if (name == "neg") return scaled(of(graph_.child(use, 0), depth + 1), -1);
     if (name == "mul") return product(use, depth);
     if (name != "add" && name != "sub") return leaf(use);
-    Polynomial sum = of(graph_.child(use, 0), depth + 1);
+    Summands sum = of(graph_.child(use, 0), depth + 1);
     std::ranges::move(scaled(of(graph_.child(use, 1), depth + 1), name == "add" ? 1 : -1),
                       std::back_inserter(sum));
     return sum;
   }
 
  private:
-  Polynomial leaf(const Use& use) const {
+  Summands leaf(const Use& use) const {
     if (axis::contains(use.flat(), p_)) return {{1, {{use, k_}}}};
     return {{1, {unpicked(graph_, use, p_)}}};
   }
 
-  static Polynomial scaled(Polynomial polynomial, double by) {
-    for (Monomial& monomial : polynomial) monomial.coefficient *= by;
-    return polynomial;
+  static Summands scaled(Summands summands, double by) {
+    for (Summand& summand : summands) summand.coefficient *= by;
+    return summands;
   }
 
-  Polynomial product(const Use& use, int depth) const {
-    const Polynomial lhs = of(graph_.child(use, 0), depth + 1);
-    const Polynomial rhs = of(graph_.child(use, 1), depth + 1);
+  Summands product(const Use& use, int depth) const {
+    const Summands lhs = of(graph_.child(use, 0), depth + 1);
+    const Summands rhs = of(graph_.child(use, 1), depth + 1);
     if (lhs.size() * rhs.size() > kMostMonomials) return leaf(use);
-    Polynomial result;
-    for (const Monomial& a : lhs) {
-      for (const Monomial& b : rhs) {
-        Monomial both{a.coefficient * b.coefficient, a.factors};
+    Summands result;
+    for (const Summand& a : lhs) {
+      for (const Summand& b : rhs) {
+        Summand both{a.coefficient * b.coefficient, a.factors};
         both.factors.insert(both.factors.end(), b.factors.begin(), b.factors.end());
         result.push_back(std::move(both));
       }
@@ -153,7 +153,7 @@ Tensor evaluated(Graph& graph, const Use& use, Label p) {
 
 }  // namespace
 
-Polynomial component(Graph& graph, const Use& use, Label p, int k) {
+Summands component(Graph& graph, const Use& use, Label p, int k) {
   return Expansion(graph, p, k).of(use);
 }
 

@@ -15,16 +15,16 @@ struct Factor {
   static constexpr int kWhole = -1;
   friend bool operator==(const Factor&, const Factor&) = default;
 };
-struct Monomial {
+struct Summand {
   double coefficient = 1;
   std::vector<Factor> factors;
 };
-using Polynomial = std::vector<Monomial>;
+using Summands = std::vector<Summand>;
 
 // Index `k` of `use` along `p`. Looks through add, sub, neg, mul and stacks along p, to a bounded
 // depth; a value that something takes apart stays one factor. Halves of a value are factors of that
 // value seen over p, however they were cut out.
-Polynomial component(axis::Graph& graph, const axis::Use& use, axis::Label p, int k);
+Summands component(axis::Graph& graph, const axis::Use& use, axis::Label p, int k);
 
 // The way back.
 axis::Use value_of(axis::Graph& graph, const Factor& factor, axis::Label p);

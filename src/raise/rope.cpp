@@ -25,23 +25,23 @@ using axis::Labels;
 using axis::Use;
 
 // The products of one component by the half of x that they contain, without that half.
-using Row = std::array<Monomial, 2>;
+using Row = std::array<Summand, 2>;
 
-std::optional<Row> row_over(const Polynomial& polynomial, const Use& x) {
+std::optional<Row> row_over(const Summands& summands, const Use& x) {
   Row row;
   int found = 0;
-  for (const Monomial& monomial : polynomial) {
+  for (const Summand& summand : summands) {
     for (int half = 0; half < 2; ++half) {
-      const auto at = std::ranges::find(monomial.factors, Factor{x, half});
-      if (at == monomial.factors.end()) continue;
-      Monomial rest = monomial;
-      rest.factors.erase(rest.factors.begin() + (at - monomial.factors.begin()));
+      const auto at = std::ranges::find(summand.factors, Factor{x, half});
+      if (at == summand.factors.end()) continue;
+      Summand rest = summand;
+      rest.factors.erase(rest.factors.begin() + (at - summand.factors.begin()));
       row[static_cast<std::size_t>(half)] = std::move(rest);
       found |= 1 << half;
       break;
     }
   }
-  return polynomial.size() == 2 && found == 3 ? std::optional(std::move(row)) : std::nullopt;
+  return summands.size() == 2 && found == 3 ? std::optional(std::move(row)) : std::nullopt;
 }
 
 // The two rows of a rotation matrix hold each table twice: once in each.
@@ -50,7 +50,7 @@ class Tables {
   Tables(Graph& graph, Label p) : graph_(graph), p_(p) {}
 
   // The value of `first`, when `second` is `sign` times the same; empty with a problem when not.
-  Use shared(const Monomial& first, const Monomial& second, double sign) {
+  Use shared(const Summand& first, const Summand& second, double sign) {
     std::vector<Factor> left = second.factors;
     double relative = 1;
     for (const Factor& factor : first.factors) {
@@ -73,15 +73,15 @@ class Tables {
   std::string problem;
 
  private:
-  Use product(const Monomial& monomial) {
-    Use result = value_of(graph_, monomial.factors[0], p_);
+  Use product(const Summand& summand) {
+    Use result = value_of(graph_, summand.factors[0], p_);
     const DType dtype = result.node->dtype;
-    for (std::size_t i = 1; i < monomial.factors.size(); ++i) {
-      result = graph_.pointwise("mul", {result, value_of(graph_, monomial.factors[i], p_)}, dtype);
+    for (std::size_t i = 1; i < summand.factors.size(); ++i) {
+      result = graph_.pointwise("mul", {result, value_of(graph_, summand.factors[i], p_)}, dtype);
     }
-    if (monomial.coefficient == 1) return result;
-    if (monomial.coefficient == -1) return graph_.pointwise("neg", {result}, dtype);
-    return graph_.pointwise("mul", {result, graph_.scalar(monomial.coefficient, dtype)}, dtype);
+    if (summand.coefficient == 1) return result;
+    if (summand.coefficient == -1) return graph_.pointwise("neg", {result}, dtype);
+    return graph_.pointwise("mul", {result, graph_.scalar(summand.coefficient, dtype)}, dtype);
   }
 
   Graph& graph_;
@@ -95,11 +95,11 @@ bool shares_axis(const Use& x, Label p) {
 }
 
 Use rope(const Matcher& m, const Use& root, Label p) {
-  const Polynomial first = component(m.graph, root, p, 0);
+  const Summands first = component(m.graph, root, p, 0);
   if (first.size() != 2) return {};
-  const Polynomial second = component(m.graph, root, p, 1);
-  for (const Monomial& monomial : first) {
-    for (const Factor& factor : monomial.factors) {
+  const Summands second = component(m.graph, root, p, 1);
+  for (const Summand& summand : first) {
+    for (const Factor& factor : summand.factors) {
       const Use& x = factor.use;
       if (factor.component != 0 || m.graph.is_constant(x) || !shares_axis(x, p)) continue;
       const auto upper = row_over(first, x), lower = row_over(second, x);
