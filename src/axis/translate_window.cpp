@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "axis/translate.h"
+#include "front/combiner.h"
 
 namespace jaxport::axis {
 namespace {
@@ -54,15 +55,22 @@ bool is_same(const Padding& padding, const Dims& sizes, const std::vector<std::i
   return true;
 }
 
-bool is_all_ones(const front::Eqn& eqn, std::string_view name) {
-  return !front::find(eqn.attrs, name) ||
-         std::ranges::all_of(front::get_ints(eqn, name), [](std::int64_t n) { return n == 1; });
+// Absent means 1 for each of `count` dims.
+std::vector<std::int64_t> dilation_of(const front::Eqn& eqn, std::string_view name,
+                                      std::size_t count) {
+  const Attr* attr = front::find(eqn.attrs, name);
+  if (!attr || attr->is_none()) return std::vector<std::int64_t>(count, 1);
+  return front::get_ints(eqn, name);
 }
 
-// The equation without padding, after a pad of its first operand. dims[i]: where the window's i-th
-// dim is in the operand.
+bool is_all_ones(const front::Eqn& eqn, std::string_view name) {
+  return std::ranges::all_of(dilation_of(eqn, name, 0), [](std::int64_t n) { return n == 1; });
+}
+
+// The equation without padding and dilation of its first operand, after a pad of it. dims[i]: where
+// the window's i-th dim is in the operand.
 Views after_pad(Translation& t, const Padding& padding, const std::vector<std::size_t>& dims,
-                double fill) {
+                const std::vector<std::int64_t>& dilation, double fill) {
   front::Function function;
   front::Eqn window = t.eqn;
   for (front::ValueId& id : window.in) {
@@ -72,13 +80,16 @@ Views after_pad(Translation& t, const Padding& padding, const std::vector<std::s
   front::Type padded = t.in_type(0);
   List config(padded.shape.size(),
               Attr{List{{Attr{std::int64_t{0}}, Attr{std::int64_t{0}}, Attr{std::int64_t{0}}}}});
-  List none;
+  List none, ones;
+  t.require(dilation.size() == dims.size(), "the dilation does not fit the window");
   for (std::size_t i = 0; i < dims.size(); ++i) {
     t.require(dims[i] < padded.shape.size(), "'padding' does not fit the operand");
     config[dims[i]] =
-        Attr{List{{Attr{padding.low[i]}, Attr{padding.high[i]}, Attr{std::int64_t{0}}}}};
-    padded.shape[dims[i]] = padded.shape[dims[i]] + padding.low[i] + padding.high[i];
+        Attr{List{{Attr{padding.low[i]}, Attr{padding.high[i]}, Attr{dilation[i] - 1}}}};
+    Dim& size = padded.shape[dims[i]];
+    size = (size - 1) * dilation[i] + 1 + padding.low[i] + padding.high[i];
     none.push_back(Attr{List{{Attr{std::int64_t{0}}, Attr{std::int64_t{0}}}}});
+    ones.push_back(Attr{std::int64_t{1}});
   }
   const front::ValueId filler = function.add_value({padded.dtype, {}});
   function.constants.push_back({filler, jaxport::scalar(padded.dtype, fill), ""});
@@ -89,6 +100,7 @@ Views after_pad(Translation& t, const Padding& padding, const std::vector<std::s
   window.out = {function.add_value(t.out_type())};
   for (auto& [name, value] : window.attrs) {
     if (name == "padding") value = Attr{none};
+    if (name == "base_dilation" || name == "lhs_dilation") value = Attr{ones};
   }
   function.results = window.out;
   function.eqns.push_back(std::move(window));
@@ -102,6 +114,12 @@ bool is_pool(const Translation& t, const std::vector<std::int64_t>& kernel, bool
          is_all_ones(t.eqn, "window_dilation") && is_all_ones(t.eqn, "base_dilation");
 }
 
+Views after_pad_of_all(Translation& t, const Padding& padding, double fill) {
+  std::vector<std::size_t> dims;
+  for (std::size_t i = 0; i < padding.low.size(); ++i) dims.push_back(i);
+  return after_pad(t, padding, dims, dilation_of(t.eqn, "base_dilation", dims.size()), fill);
+}
+
 Views reduce_window(Translation& t, double fill) {
   t.require_operands(1);
   const Padding padding = padding_of(t);
@@ -111,16 +129,35 @@ Views reduce_window(Translation& t, double fill) {
   if (is_pool(t, kernel, fill == 0) && is_same(padding, t.in_type(0).shape, kernel, strides)) {
     return std::nullopt;
   }
-  t.require(is_float(t.dtype()) || fill == 0, "symbolic padding needs a floating-point operand");
-  std::vector<std::size_t> dims;
-  for (std::size_t i = 0; i < padding.low.size(); ++i) dims.push_back(i);
-  return after_pad(t, padding, dims, fill);
+  return after_pad_of_all(t, padding, fill);
 }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 Views reduce_window_max(Translation& t) { return reduce_window(t, -kInfinity); }
 Views reduce_window_min(Translation& t) { return reduce_window(t, kInfinity); }
 Views reduce_window_sum(Translation& t) { return reduce_window(t, 0); }
+
+// A function of the user's: padding is what the function does not see.
+Views reduce_window_with_function(Translation& t) {
+  t.require_operands(2);
+  const Padding padding = padding_of(t);
+  if (padding.is_static) return std::nullopt;
+  struct Neutral {
+    std::string_view primitive;
+    double value;
+  };
+  constexpr Neutral kNeutral[] = {
+      {"add", 0}, {"and", -1}, {"max", -kInfinity}, {"min", kInfinity},
+      {"mul", 1}, {"or", 0},   {"xor", 0},
+  };
+  const std::vector<std::string> names = front::combiners(front::get_region(t.eqn, "jaxpr"));
+  t.require(names.size() == 1,
+            "symbolic padding of several operands, or with a function that is "
+            "not one of add, mul, max, min, and, or, xor");
+  const auto* found = std::ranges::find(kNeutral, names[0], &Neutral::primitive);
+  t.require(found != std::end(kNeutral), "symbolic padding with this function");
+  return after_pad_of_all(t, padding, found->value);
+}
 
 // Where the spatial dims of an operand are: 'dimension_numbers' names the batch and the features
 // first (lhs_spec, rhs_spec, out_spec).
@@ -145,6 +182,7 @@ std::vector<std::size_t> spatial_dims(const Translation& t, std::size_t operand)
 bool is_same_conv(const Translation& t, const Padding& padding,
                   const std::vector<std::size_t>& dims) {
   if (!is_all_ones(t.eqn, "rhs_dilation")) return false;  // ONNX Runtime refuses it
+  if (!is_all_ones(t.eqn, "lhs_dilation")) return false;
   const std::vector<std::size_t> weight_dims = spatial_dims(t, 1);
   Dims sizes;
   std::vector<std::int64_t> kernel;
@@ -159,20 +197,16 @@ Views conv_general_dilated(Translation& t) {
   t.require_operands(2);
   const Padding padding = padding_of(t);
   if (padding.is_static) return std::nullopt;
-  for (std::int64_t dilation : front::get_ints(t.eqn, "lhs_dilation")) {
-    t.require(dilation == 1, "symbolic padding of a dilated operand");
-  }
   const std::vector<std::size_t> dims = spatial_dims(t, 0);
   t.require(dims.size() == padding.low.size(), "'padding' does not fit the operand");
   if (is_same_conv(t, padding, dims)) return std::nullopt;
-  return after_pad(t, padding, dims, 0);
+  return after_pad(t, padding, dims, dilation_of(t.eqn, "lhs_dilation", dims.size()), 0);
 }
 
 constexpr TranslationRow kRows[] = {
     // sorted by primitive
-    {"conv_general_dilated", conv_general_dilated},
-    {"reduce_window_max", reduce_window_max},
-    {"reduce_window_min", reduce_window_min},
+    {"conv_general_dilated", conv_general_dilated}, {"reduce_window", reduce_window_with_function},
+    {"reduce_window_max", reduce_window_max},       {"reduce_window_min", reduce_window_min},
     {"reduce_window_sum", reduce_window_sum},
 };
 static_assert(std::ranges::is_sorted(kRows, {}, &TranslationRow::primitive));

@@ -88,7 +88,7 @@ Results sort(Ctx& c) {
 }
 
 // The first k elements in order, and where they are.
-Results first_of(Ctx& c, Value x, const Values& keys, std::int64_t k, const Direction& order) {
+Results first_of(Ctx& c, Value x, const Values& keys, const Dim& k, const Direction& order) {
   const DType index_dtype = c.out_type(1).dtype;
   if (keys.size() == 1) {
     const Top found = top(c, keys[0], k, order);
@@ -96,7 +96,7 @@ Results first_of(Ctx& c, Value x, const Values& keys, std::int64_t k, const Dire
     return Values{elements, c.cast(found.positions, index_dtype)};
   }
   const Value positions = c.op.call_with_shape(
-      "Slice", {positions_by(c, keys, order), c.ints({0}), c.ints({k}), c.ints({order.axis})}, {},
+      "Slice", {positions_by(c, keys, order), c.ints({0}), c.dim(k), c.ints({order.axis})}, {},
       c.out_type(1).shape);
   return Values{taken(c, x, positions, order.axis), c.cast(positions, index_dtype)};
 }
@@ -105,7 +105,7 @@ Results top_k(Ctx& c) {
   auto [x] = c.in<1>();
   const auto axis =
       c.has("axis") ? c.param<std::int64_t>("axis") : static_cast<std::int64_t>(x.rank()) - 1;
-  return first_of(c, x, total_order_keys_of(c, x), c.param<std::int64_t>("k"), {axis, true});
+  return first_of(c, x, total_order_keys_of(c, x), front::get_dim(c.eqn(), "k"), {axis, true});
 }
 
 // Exact, as XLA is on CPU.
@@ -115,7 +115,7 @@ Results approx_top_k(Ctx& c) {
   const auto given = c.param<std::int64_t>("reduction_dimension");
   const auto axis = given < 0 ? given + static_cast<std::int64_t>(x.rank()) : given;
   const Direction order{axis, c.param<bool>("is_max_k")};
-  return first_of(c, x, keys_of(c, x), c.param<std::int64_t>("k"), order);
+  return first_of(c, x, keys_of(c, x), front::get_dim(c.eqn(), "k"), order);
 }
 
 constexpr Row kRows[] = {{"approx_top_k", approx_top_k}, {"sort", sort}, {"top_k", top_k}};

@@ -84,6 +84,7 @@ class Case:
     inputs: Sequence[Spec]
     tolerance: str
     opsets: Sequence[int]
+    sizes: Sequence[int] = SYMBOL_SIZES
 
     @property
     def id(self) -> str:
@@ -103,10 +104,11 @@ def case(
     *,
     tolerance: str = "rounding",
     opsets: Sequence[int] = OPSETS,
+    sizes: Sequence[int] = SYMBOL_SIZES,
 ) -> list[Case]:
     """A row: `fn` at `inputs` in every opset, and at other inputs in the newest of these opsets."""
-    first = Case(name, fn, inputs, tolerance, opsets)
-    return [first, *(Case(name, fn, other, tolerance, [max(opsets)]) for other in also)]
+    first = Case(name, fn, inputs, tolerance, opsets, sizes)
+    return [first, *(Case(name, fn, other, tolerance, [max(opsets)], sizes) for other in also)]
 
 
 def parity(rows: Iterable[list[Case]]) -> pytest.MarkDecorator:
@@ -170,12 +172,12 @@ def examples_of(specs: Sequence[Spec]) -> Iterable[list[np.ndarray]]:
     scope = jax.export.SymbolicScope()
     shapes = [_dims(spec.shape, scope) for spec in specs]
     symbolic = any(_jax.is_symbolic(size) for shape in shapes for size in shape)
-    for turn in range(len(SYMBOL_SIZES) if symbolic else 1):
+    for turn in range(len(case.sizes) if symbolic else 1):
         random = np.random.default_rng(turn)
         known: dict[str, int] = {}
 
         def size_of(name: str, turn: int = turn, known: dict[str, int] = known) -> int:
-            return known.setdefault(name, SYMBOL_SIZES[(turn + len(known)) % len(SYMBOL_SIZES)])
+            return known.setdefault(name, case.sizes[(turn + len(known)) % len(case.sizes)])
 
         yield [
             spec.sample(random, tuple(_jax.dim_value(size, size_of) for size in shape))
