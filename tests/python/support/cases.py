@@ -123,7 +123,7 @@ def check(case: Case, capfd: pytest.CaptureFixture[str]) -> None:
     """Converts a case for each opset; the model is valid and gives JAX's numbers at every size."""
     double = case.needs_double_precision
     with _jax.double_precision(double):
-        examples = list(examples_of(case.inputs))
+        examples = list(examples_of(case.inputs, case.sizes))
         expected = [run_jax(case.fn, arrays) for arrays in examples]
     for opset in case.opsets:
         model = jaxport.to_onnx(
@@ -167,17 +167,19 @@ def _dims(shape: Sequence[int | str], scope: jax.export.SymbolicScope) -> tuple[
     )
 
 
-def examples_of(specs: Sequence[Spec]) -> Iterable[list[np.ndarray]]:
+def examples_of(
+    specs: Sequence[Spec], sizes: Sequence[int] = SYMBOL_SIZES
+) -> Iterable[list[np.ndarray]]:
     """Inputs at each round of symbol sizes; one round when no size is symbolic."""
     scope = jax.export.SymbolicScope()
     shapes = [_dims(spec.shape, scope) for spec in specs]
     symbolic = any(_jax.is_symbolic(size) for shape in shapes for size in shape)
-    for turn in range(len(case.sizes) if symbolic else 1):
+    for turn in range(len(sizes) if symbolic else 1):
         random = np.random.default_rng(turn)
         known: dict[str, int] = {}
 
         def size_of(name: str, turn: int = turn, known: dict[str, int] = known) -> int:
-            return known.setdefault(name, case.sizes[(turn + len(known)) % len(case.sizes)])
+            return known.setdefault(name, sizes[(turn + len(known)) % len(sizes)])
 
         yield [
             spec.sample(random, tuple(_jax.dim_value(size, size_of) for size in shape))
