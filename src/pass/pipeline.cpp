@@ -10,6 +10,7 @@ constexpr Pass kPipeline[] = {
     {"merge_views", merge_views},
     {"remove_noops", remove_noops},
     {"hoist_invariants", hoist_invariants},
+    {"fold_constants", fold_constants},
     {"share_constants", share_constants},
     {"merge_equal_nodes", merge_equal_nodes},
     {"remove_dead_code", remove_dead_code},

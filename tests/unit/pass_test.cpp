@@ -290,7 +290,39 @@ TEST_F(PassTest, casts_that_lose_something_stay) {
   EXPECT_EQ(merge_views(model), 0u);
 }
 
-// --- share_constants
+// --- fold_constants
+
+TEST_F(PassTest, movements_and_arithmetic_of_indices_are_folded) {
+  const Value rows = op.Expand(op.Reshape(op.ints({3, 5}), op.ints({2, 1})), op.ints({2, 2}));
+  const Value columns = op.Cast(op.constant(int_scalar(DType::kI32, 1)), {{"to", DType::kI64}});
+  const Value both =
+      op.Concat(op.Mul(rows, columns), op.Sub(rows, columns), onnx::Args{{"axis", -1}});
+  op.output(op.Add(op.Transpose(both, {{"perm", {1, 0}}}), x({4, 2}, DType::kI64)), "y");
+  EXPECT_EQ(fold_constants(model), 7u);
+  EXPECT_THAT(ops(), ElementsAre("Add"));
+  const Tensor folded = materialise(model.graph.initializers.back().view);
+  EXPECT_THAT(folded.as<std::int64_t>(), ElementsAre(3, 5, 3, 5, 2, 4, 2, 4));
+}
+
+TEST_F(PassTest, what_is_large_or_rounds_or_wraps_is_not_folded) {
+  op.output(op.Neg(op.Expand(op.ints({1}), op.ints({2000}))), "large");
+  const Value half = op.scalar(0.5, DType::kF32);
+  op.output(op.Neg(op.Cast(half, {{"to", DType::kI32}})), "rounded");
+  const Value most = op.constant(int_scalar(DType::kI32, 0x7fffffff));
+  op.output(op.Neg(op.Add(most, most)), "wrapped");
+  op.output(op.Reshape(op.ints({1, 2}), op.ints({2, 1})), "an output");
+  EXPECT_EQ(fold_constants(model), 0u);
+}
+
+TEST_F(PassTest, a_constant_of_the_outer_graph_is_folded_inside) {
+  const Value outer = op.ints({1, 2});
+  const Value in = x({2}, DType::kI64);
+  op.output(conditional([&](Builder& b) { return b.Add(in, b.Add(outer, outer)); }), "y");
+  EXPECT_EQ(fold_constants(model), 2u);
+  ops();
+}
+
+// --- remove_dead_code in subgraphs, hoist_invariants, share_constants
 
 TEST_F(PassTest, a_carry_that_leads_nowhere_goes_with_its_result) {
   const Value xs = x({5, 2});
