@@ -134,6 +134,16 @@ Numbered Graph::Impl::number_operands(Draft& draft) {
   return keeps ? numbered : swapped;
 }
 
+namespace {
+
+// What is computed from a weight keeps its name: that of the operand with the most axes.
+std::string path_of(const Node& node) {
+  const auto axes = [](const Edge& edge) { return edge.axes.size(); };
+  return std::ranges::max_element(node.edges, {}, axes)->node->path;
+}
+
+}  // namespace
+
 Use Graph::Impl::make(Draft draft) {
   Numbered numbered = number_operands(draft);
   Pattern context = std::move(numbered.context);
@@ -142,7 +152,7 @@ Use Graph::Impl::make(Draft draft) {
   if (!folded) return {find_or_add(std::move(node)), std::move(context)};
   const bool positional = node.kind == Kind::kRelayout || node.kind == Kind::kPrim;
   if (!positional && is_uniform(*folded)) return plain_constant(first_element(*folded), "", {});
-  return plain_constant(std::move(*folded), "", std::move(context));
+  return plain_constant(std::move(*folded), path_of(node), std::move(context));
 }
 
 Use Graph::Impl::plain_constant(Tensor data, std::string path, Pattern context) {

@@ -247,11 +247,17 @@ Value Emitter::bring_full(const Edge& edge, const Dims& sizes, const Arrangement
   return shapes_.reshape(value, shape_of(to, sizes));
 }
 
+// What is computed from a weight has the name of the weight: of the operand with the most axes.
 std::string Emitter::weight_name(const Node& node) {
-  if (node.path.empty()) return "";
-  std::string name = node.path;
+  const Node* named = &node;
+  while (named->path.empty() && !named->edges.empty()) {
+    const auto axes = [](const Edge& edge) { return edge.axes.size(); };
+    named = std::ranges::max_element(named->edges, {}, axes)->node;
+  }
+  if (named->path.empty()) return "";
+  std::string name = named->path;
   for (int i = 1; !weight_names_.insert(name).second; ++i)
-    name = fmt::format("{}_{}", node.path, i);
+    name = fmt::format("{}_{}", named->path, i);
   return name;
 }
 

@@ -93,6 +93,7 @@ void prepare(axis::Program& program, int opset, target::Target target) {
     const Use reduced = mean(graph, use, uses);
     return reduced ? reduced : window_mean(graph, use, uses, opset);
   });
+  axis::rebuild(program, fold_affine);
   for (axis::Program* region : axis::regions(program)) prepare(*region, opset, target);
 }
 

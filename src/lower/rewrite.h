@@ -9,6 +9,10 @@ namespace jaxport::lower {
 // sum(x) / n and sum(x) * (1/n) over n elements: reduce_mean.
 axis::Use mean(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses);
 
+// Constant scales and shifts go into the weights of the contraction or convolution beside them;
+// what remains of a chain is one scale and one shift.
+axis::Use fold_affine(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses);
+
 // A sum of windows divided by the number of their elements, with or without those of the padding:
 // the primitive reduce_window_mean.
 axis::Use window_mean(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses,

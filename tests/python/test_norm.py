@@ -183,6 +183,64 @@ def test_a_group_norm_in_nchw_is_reshaped_twice():
     assert "Transpose" not in ops
 
 
+# --- batch normalisation in inference
+
+
+def batch_norm(x):
+    mean, variance = BIAS, SCALE + 0.5
+    return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * SCALE + BIAS[::-1]
+
+
+KERNEL = np.asarray(jax.random.normal(KEY, (3, 3, 8, 8)) * 0.2)
+
+
+def convolved(x, groups=1, kernel=KERNEL):
+    numbers = ("NHWC", "HWIO", "NHWC")
+    kernel = kernel[:, :, : 8 // groups]
+    return jax.lax.conv_general_dilated(
+        x, kernel, (1, 1), "SAME", dimension_numbers=numbers, feature_group_count=groups
+    )
+
+
+def dense(x, weights=KERNEL[0, 0]):
+    return x @ weights
+
+
+def tied(x):
+    """A weight with two uses is not copied."""
+    return dense(batch_norm(dense(x)))
+
+
+ROWS_8 = [f32("B", 8)]
+NNX_BATCH = of_nnx(nnx.BatchNorm(8, use_running_average=True, rngs=RNGS))
+LINEN_BATCH = of_linen(linen.BatchNorm(use_running_average=True), (2, 5, 6, 8))
+BATCH = [
+    ({"Mul", "Add"}, "batch", batch_norm, NHWC),
+    ({"Mul", "Add"}, "nnx", NNX_BATCH, NHWC),
+    ({"Mul", "Add"}, "linen", LINEN_BATCH, NHWC),
+    ({"Conv"}, "after a convolution", lambda x: batch_norm(convolved(x)), NHWC),
+    ({"Conv"}, "after groups", lambda x: batch_norm(convolved(x, groups=4)), NHWC),
+    ({"Conv"}, "after a bias", lambda x: batch_norm(convolved(x) + SCALE), NHWC),
+    ({"Conv", "Relu"}, "before relu", lambda x: jax.nn.relu(batch_norm(convolved(x))), NHWC),
+    ({"MatMul", "Gemm"}, "after dense", lambda x: batch_norm(dense(x) + SCALE), ROWS_8),
+    ({"MatMul", "Gemm"}, "before dense", lambda x: dense(batch_norm(x)) + SCALE, ROWS_8),
+    ({"MatMul", "Gemm"}, "scalar before dense", lambda x: dense(x / 255.0 - 0.5), ROWS_8),
+    ({"MatMul", "Gemm", "Mul"}, "a weight of two", tied, ROWS_8),
+]
+
+
+@parity([case(name, fn, inputs, tolerance="network") for _, name, fn, inputs in BATCH])
+def test_batch_norm(case, capfd):
+    check(case, capfd)
+
+
+@pytest.mark.parametrize(("expected", "name", "fn", "inputs"), BATCH, ids=[row[1] for row in BATCH])
+def test_batch_norm_goes_into_weights(expected, name, fn, inputs):
+    ops = ops_of(fn, inputs)
+    assert set(ops) <= expected | {"Add", "Transpose"}
+    assert ops.get("Add", 0) <= 1
+
+
 # --- what is no norm
 
 NEAR_MISSES = [

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chains of constant scales and shifts, such as a batch normalisation in inference: s * x + t.
+//
+// Behind a contraction or a convolution with a constant weight, the scale goes into the weight; in
+// front of a contraction, scale and shift do. Elsewhere three steps and more become two. Only f32
+// and f64: narrower floats would round the weights.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "axis/pattern.h"
+#include "lower/rewrite.h"
+
+namespace jaxport::lower {
+namespace {
+
+using axis::Graph;
+using axis::Kind;
+using axis::Labels;
+using axis::Node;
+using axis::Use;
+using axis::UseCounts;
+
+constexpr int kLongestChain = 8;
+constexpr int kMaxDepth = 4;
+// A weight above this many elements is not copied.
+constexpr std::int64_t kLargestWeight = std::int64_t{1} << 24;
+// s * (x - m) loses digits as s * x - s * m when |s * m| is large against the result. And (x + c) -
+// c rounds x when c is large: somebody may want just that.
+constexpr double kLargestShift = 16;
+
+// Computed from constants alone, in a few steps.
+bool is_known(const Node& node, int depth = kMaxDepth) {
+  if (node.kind == Kind::kConstant) return true;
+  if (depth == 0 || node.edges.empty() || node.kind == Kind::kPrim) return false;
+  return std::ranges::all_of(
+      node.edges, [&](const axis::Edge& edge) { return is_known(*edge.node, depth - 1); });
+}
+
+bool is_moderate(const Use& shift) {
+  const Tensor& values = shift.node->data;
+  if (shift.node->kind != Kind::kConstant) return false;
+  for (std::int64_t i = 0; i < values.size(); ++i) {
+    if (!(std::abs(values.at(i)) <= kLargestShift)) return false;
+  }
+  return true;
+}
+
+bool is_wide(const Node& node) { return node.dtype == DType::kF32 || node.dtype == DType::kF64; }
+
+Use combine(Graph& graph, std::string_view name, const Use& a, const Use& b) {
+  return graph.pointwise(name, {a, b}, a.node->dtype);
+}
+
+// scale * x + shift
+struct Affine {
+  Use x;
+  Use scale, shift;  // empty: 1 and 0
+  int steps = 0;
+};
+
+// Takes one step of the chain; false when x is none.
+bool take_step(Graph& graph, Affine& a) {
+  const Node& node = *a.x.node;
+  if (node.kind != Kind::kPointwise || !is_wide(node) || node.edges.size() != 2) return false;
+  const std::string_view name = node.name;
+  const bool adds = name == "add" || name == "sub", multiplies = name == "mul" || name == "div";
+  if (!adds && !multiplies) return false;
+  const Use lhs = graph.child(a.x, 0), rhs = graph.child(a.x, 1);
+  const bool left = is_known(*lhs.node), right = is_known(*rhs.node);
+  if (left == right || (left && (name == "sub" || name == "div"))) return false;
+  const Use constant = left ? lhs : rhs;
+  if (adds && constant.labels.empty() && !is_moderate(constant)) return false;
+  if (adds) {
+    const Use shift = name == "sub" ? graph.pointwise("neg", {constant}, node.dtype) : constant;
+    const Use scaled = a.scale ? combine(graph, "mul", shift, a.scale) : shift;
+    a.shift = a.shift ? combine(graph, "add", scaled, a.shift) : scaled;
+  } else {
+    const Use one = graph.scalar(1, node.dtype);
+    const Use scale = name == "div" ? combine(graph, "div", one, constant) : constant;
+    a.scale = a.scale ? combine(graph, "mul", scale, a.scale) : scale;
+  }
+  a.x = left ? rhs : lhs;
+  ++a.steps;
+  return true;
+}
+
+// The chain that ends at `root`; values inside it have no other use.
+Affine affine_of(Graph& graph, const Use& root, const UseCounts& uses) {
+  Affine a{root, {}, {}, 0};
+  while (a.steps < kLongestChain && (a.steps == 0 || uses[a.x.node] <= 1)) {
+    if (!take_step(graph, a)) break;
+  }
+  return a;
+}
+
+bool is_own_weight(const Graph& graph, const Use& weight, const UseCounts& uses) {
+  if (!is_known(*weight.node) || uses[weight.node] > 1) return false;
+  const Dim size = graph.size_of(weight.flat());
+  return size.is_static() && size.value() <= kLargestWeight;
+}
+
+Labels contracted(const Use& lhs, const Use& result) {
+  return axis::without(lhs.flat(), result.flat());
+}
+
+// x * scale, with the scale in the weight of the contraction x; empty when it does not go in.
+Use scaled_contraction(Graph& graph, const Use& x, const Use& scale, const UseCounts& uses) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Use weight = graph.child(x, i), other = graph.child(x, 1 - i);
+    const Labels own = axis::within(weight.flat(), x.flat());
+    if (!is_own_weight(graph, weight, uses) || !axis::without(scale.flat(), own).empty()) continue;
+    return graph.contract(other, combine(graph, "mul", weight, scale), contracted(other, x),
+                          x.node->dtype);
+  }
+  return {};
+}
+
+// --- convolutions
+
+// Which axis of a positional value dim `dim` of its type is; nullopt for a unit dim.
+std::optional<std::size_t> axis_of_dim(const front::Type& type, std::int64_t dim) {
+  const auto end = type.shape.begin() + dim;
+  if (end->is_one()) return std::nullopt;
+  return static_cast<std::size_t>(
+      std::count_if(type.shape.begin(), end, [](const Dim& size) { return !size.is_one(); }));
+}
+
+std::int64_t spec(const axis::PrimInfo& conv, std::string_view name, std::size_t i) {
+  const auto* numbers = front::find(conv.eqn.attrs, "dimension_numbers")->get_if<front::Record>();
+  const auto field =
+      std::ranges::find(numbers->fields, name, &std::pair<std::string, front::Attr>::first);
+  return *(*field->second.get_if<front::List>())[i].get_if<std::int64_t>();
+}
+
+Use scaled_convolution(Graph& graph, const Use& x, const Use& scale, const UseCounts& uses) {
+  const axis::PrimInfo& conv = *x.node->prim;
+  if (x.node->edges.size() != 2 || conv.in[0].dtype != conv.out[0].dtype) return {};
+  Use kernel = graph.self(x.node->edges[1].node);
+  const auto result_axis = axis_of_dim(conv.out[0], spec(conv, "out_spec", 1));
+  const auto kernel_axis = axis_of_dim(conv.in[1], spec(conv, "rhs_spec", 0));
+  if (!result_axis || !kernel_axis || !is_own_weight(graph, kernel, uses)) return {};
+  const Labels& features = x.labels[*result_axis];
+  if (!axis::without(scale.flat(), features).empty()) return {};
+  kernel.labels[*kernel_axis] = features;
+  const Use scaled = graph.relayout(combine(graph, "mul", kernel, scale), kernel.labels);
+  Use result = graph.prim(x.node->prim, {graph.child(x, 0), scaled})[x.node->result];
+  result.labels = x.labels;
+  return result;
+}
+
+Use scaled_by_weight(Graph& graph, const Use& x, const Use& scale, const UseCounts& uses) {
+  if (!is_wide(*x.node) || uses[x.node] > 1) return {};
+  if (x.node->kind == Kind::kContract) return scaled_contraction(graph, x, scale, uses);
+  if (!x.node->is(Kind::kPrim, "conv_general_dilated")) return {};
+  return scaled_convolution(graph, x, scale, uses);
+}
+
+// --- chains
+
+// Parameters that one scale and one shift can replace. Literals stay as they are written.
+bool is_shorter(const Affine& a) {
+  const bool has_axes =
+      (a.scale && !a.scale.labels.empty()) || (a.shift && !a.shift.labels.empty());
+  return has_axes && a.steps > (a.scale ? 1 : 0) + (a.shift ? 1 : 0);
+}
+
+Use after(Graph& graph, const Use& root, const UseCounts& uses) {
+  const Affine a = affine_of(graph, root, uses);
+  if (a.steps == 0) return {};
+  Use y = a.scale ? scaled_by_weight(graph, a.x, a.scale, uses) : Use{};
+  if (!y) {
+    if (!is_shorter(a) || (a.scale && a.shift && !is_moderate(a.shift))) return {};
+    y = a.scale ? combine(graph, "mul", a.x, a.scale) : a.x;
+  }
+  return a.shift ? combine(graph, "add", y, a.shift) : y;
+}
+
+// sum_k (s_k x_k + t_k) w_k = sum_k x_k (s_k w_k) + sum_k t_k w_k
+Use before(Graph& graph, const Use& root, const UseCounts& uses) {
+  if (!is_wide(*root.node)) return {};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Use weight = graph.child(root, i), operand = graph.child(root, 1 - i);
+    if (!is_own_weight(graph, weight, uses) || uses[operand.node] > 1) continue;
+    const Affine a = affine_of(graph, operand, uses);
+    const Labels over = contracted(operand, root);
+    const auto fits = [&](const Use& part) {
+      return !part || axis::without(part.flat(), over).empty();
+    };
+    if (a.steps == 0 || !fits(a.scale) || !fits(a.shift)) continue;
+    if (!(axis::within(over, a.x.flat()) == over)) continue;
+    const DType dtype = root.node->dtype;
+    const Use scaled = a.scale ? combine(graph, "mul", weight, a.scale) : weight;
+    const Use product = graph.contract(a.x, scaled, over, dtype);
+    if (!a.shift) return product;
+    return combine(graph, "add", product, graph.contract(a.shift, weight, over, dtype));
+  }
+  return {};
+}
+
+}  // namespace
+
+Use fold_affine(Graph& graph, const Use& use, const UseCounts& uses) {
+  return use.node->kind == Kind::kContract ? before(graph, use, uses) : after(graph, use, uses);
+}
+
+}  // namespace jaxport::lower
