@@ -74,7 +74,31 @@ Value reduced_bits(onnx::Builder& op, const axis::Node& node, Value x, const Int
   return cast(op, sum, node.dtype);
 }
 
+bool is_gone(const Labels& dim, const LabelSet& kept) { return !dim.empty() && !kept.has_any(dim); }
+
+Arrangement after_reduction(const Arrangement& operand, const LabelSet& kept, bool keep_dims) {
+  Arrangement result;
+  for (const Labels& dim : operand) {
+    const bool gone = is_gone(dim, kept);
+    if (!gone || keep_dims) result.push_back(gone ? Labels{} : dim);
+  }
+  return result;
+}
+
 }  // namespace
+
+// Unit dims stay where the consumers wish them, or when one of them broadcasts the result against
+// something larger.
+bool Emitter::keeps_dims(const Node& node, const Arrangement& operand) const {
+  const LabelSet kept(node.sizes.size(), node.out);
+  const auto wish = wanted(node, kept);
+  if (wish && *wish == after_reduction(operand, kept, true)) return true;
+  if (wish && *wish == after_reduction(operand, kept, false)) return false;
+  return std::ranges::any_of(facts_.users(&node), [&](const Facts::User& user) {
+    return user.node && (user.node->kind == Kind::kPointwise || user.node->kind == Kind::kMacro) &&
+           axis::flatten(user.node->out).size() > axis::flatten(node.out).size();
+  });
+}
 
 void Emitter::emit_reduce(const Node& node) {
   const Edge& edge = node.edges[0];
@@ -88,18 +112,12 @@ void Emitter::emit_reduce(const Node& node) {
     if (order && kept.keep(axis::flatten(candidate)) != *order) cost += kTransposePrice;
     if (cost < best_price) best_price = cost, best = std::move(candidate);
   }
-  // Unit dims stay when a consumer broadcasts the result against something larger.
-  const bool keep_dims = std::ranges::any_of(facts_.users(&node), [&](const Facts::User& user) {
-    return user.node && (user.node->kind == Kind::kPointwise || user.node->kind == Kind::kMacro) &&
-           axis::flatten(user.node->out).size() > axis::flatten(node.out).size();
-  });
+  const bool keep_dims = keeps_dims(node, best);
   Ints axes;
-  Arrangement result;
   for (std::size_t i = 0; i < best.size(); ++i) {
-    const bool gone = !best[i].empty() && !kept.has_any(best[i]);
-    if (gone) axes.push_back(static_cast<std::int64_t>(i));
-    if (!gone || keep_dims) result.push_back(gone ? Labels{} : best[i]);
+    if (is_gone(best[i], kept)) axes.push_back(static_cast<std::int64_t>(i));
   }
+  const Arrangement result = after_reduction(best, kept, keep_dims);
   const Value x = bring(edge, node.sizes, best);
   const auto* found = std::ranges::find(kReduceOps, node.name, &ReduceOp::name);
   const bool is_bool = node.dtype == DType::kBool;

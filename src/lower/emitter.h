@@ -99,6 +99,7 @@ class Emitter {
   void emit_pointwise(const Node& node);
 
   // --- emit_reduce.cpp
+  bool keeps_dims(const Node& node, const Arrangement& operand) const;
   void emit_reduce(const Node& node);
   void emit_softmax(const Node& node, std::string_view op);
 

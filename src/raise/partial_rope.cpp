@@ -7,6 +7,7 @@
 
 #include "axis/pattern.h"
 #include "raise/part.h"
+#include "raise/rope.h"
 #include "raise/rules.h"
 #include "raise/views.h"
 
@@ -31,19 +32,39 @@ Use opened(Graph& graph, const Use& use, Label piece) {
   return graph.child(renamed(use, piece, product), 0);
 }
 
-// The two operands of a concat or a stack of two; `run` are the labels along which `rest` goes on,
-// empty: those of the rotated part. `whole` are the labels of the joined value.
+bool is_sum_of_products(const Use& use) {
+  return is_pointwise(use, "add") || is_pointwise(use, "sub");
+}
+
+// The rotary embedding whose halves are joined with the rest one by one.
+Use joined_halves(const Matcher& m, const Use& first, const Use& second) {
+  if (!is_sum_of_products(first) || !is_sum_of_products(second)) return {};
+  const Label p = m.graph.label(2);
+  return rope_along(m, m.graph.stack({first, second}, p), p);
+}
+
+// concat(lead, rest) or concat(first half, second half, rest); `run` are the labels along which
+// the rest goes on, empty for equal pieces. `whole` are the labels of the joined value.
 struct Join {
   Use lead, rest;
   Labels run, whole;
 };
-Join join_of(Graph& graph, const Use& root) {
-  if (root.node->edges.size() != 2) return {};
-  const Use lead = graph.child(root, 0), rest = graph.child(root, 1);
-  if (root.node->kind == Kind::kStack) return {lead, rest, {}, graph.role(root, "p")};
-  const Labels first = graph.role(root, "i0"), second = graph.role(root, "i1");
-  if (first.size() != 1 || second.empty()) return {};
-  return {opened(graph, lead, first[0]), rest, second, graph.role(root, "o")};
+Join join_of(const Matcher& m, const Use& root) {
+  Graph& graph = m.graph;
+  const std::vector<Use> pieces = graph.children(root);
+  const bool in_halves = pieces.size() == 3;
+  if (!in_halves && pieces.size() != 2) return {};
+  if (root.node->kind == Kind::kStack) {
+    const Use lead = in_halves ? joined_halves(m, pieces[0], pieces[1]) : pieces[0];
+    return {lead, pieces.back(), {}, graph.role(root, "p")};
+  }
+  const Labels first = graph.role(root, "i0"), second = graph.role(root, "i1"),
+               last = in_halves ? graph.role(root, "i2") : second;
+  if (first.size() != 1 || second.size() != 1 || last.empty()) return {};
+  if (in_halves && !(graph.size(first[0]) == graph.size(second[0]))) return {};
+  const Use lead = in_halves ? joined_halves(m, pieces[0], renamed(pieces[1], second[0], first))
+                             : opened(graph, pieces[0], first[0]);
+  return {lead, pieces.back(), last, graph.role(root, "o")};
 }
 
 const Labels& axis_with(const Use& use, Label label) {
@@ -66,15 +87,16 @@ Labels separate(Graph& graph, const Labels& half, Use& cos, Use& sin) {
 
 Use match_partial_rope(const Matcher& m, const Use& root) {
   Graph& graph = m.graph;
-  Join join = join_of(graph, root);
+  if (!is_float(root.node->dtype)) return {};
+  Join join = join_of(m, root);
   if (!join.lead || !join.lead.node->is(Kind::kMacro, "rope")) return {};
   const Label p = graph.role(join.lead, "p")[0];
   const Use x = graph.child(join.lead, 0);
   const Labels head = axis_with(x, p), half = axis::without(head, {p});
   if (half.empty() || (head.front() != p && head.back() != p)) return {};
-  if (join.run.empty()) {  // a stack: both parts have the size of the rotated one
-    join.run = head;
-    join.whole.insert(join.whole.end(), head.begin(), head.end());
+  if (join.run.empty()) {
+    join.run = root.node->edges.size() == 2 ? head : half;
+    join.whole.insert(join.whole.end(), join.run.begin(), join.run.end());
   }
   const auto first = part_of(graph, x, head), second = part_of(graph, join.rest, join.run);
   if (!first || !second) return {};

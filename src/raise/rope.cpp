@@ -6,6 +6,8 @@
 // above a stack: x * cos + [-x_1, x_0] * sin. Both components are written as sums of products, and
 // the four products are compared. A factor of the tables that varies along p must be a constant
 // with equal or opposite halves: ONNX RotaryEmbedding takes tables of half the size of a head.
+#include "raise/rope.h"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -94,7 +96,9 @@ bool shares_axis(const Use& x, Label p) {
       x.labels, [&](const Labels& axis) { return axis.size() > 1 && axis::contains(axis, p); });
 }
 
-Use rope(const Matcher& m, const Use& root, Label p) {
+}  // namespace
+
+Use rope_along(const Matcher& m, const Use& root, Label p) {
   const Summands first = component(m.graph, root, p, 0);
   if (first.size() != 2) return {};
   const Summands second = component(m.graph, root, p, 1);
@@ -118,6 +122,8 @@ Use rope(const Matcher& m, const Use& root, Label p) {
   return {};
 }
 
+namespace {
+
 bool is_pair(const Use& use) {
   return use.node->kind == Kind::kStack && use.node->edges.size() == 2;
 }
@@ -138,11 +144,11 @@ Use match_rope(const Matcher& m, const Use& root) {
   if (!is_float(root.node->dtype)) return {};
   if (root.node->kind == Kind::kStack) {
     const Labels p = m.graph.role(root, "p");
-    return is_pair(root) && p.size() == 1 ? rope(m, root, p[0]) : Use{};
+    return is_pair(root) && p.size() == 1 ? rope_along(m, root, p[0]) : Use{};
   }
   for (Label p : pair_labels(m.graph, root)) {
     if (!(m.graph.size(p) == Dim(2))) continue;
-    if (Use raised = rope(m, root, p)) return raised;
+    if (Use raised = rope_along(m, root, p)) return raised;
   }
   return {};
 }
