@@ -121,6 +121,10 @@ conformance-opsets: build ## a sample of these cases at every opset that changed
 test-conformance: build
 	$(run_conformance) --every 13 --junit $(REPORT)/conformance.xml
 
+.PHONY: raising-table
+raising-table: build ## measure every spelling of the raising suite; rewrites docs/raising.md
+	PYTHONPATH=tests:tests/python $(BIN)/python -m raising
+
 # --- checks
 
 .PHONY: check-format check-python check-types check-repository format lint

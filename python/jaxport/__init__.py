@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from .errors import ConversionError as ConversionError
     from .lowering import register_lowering as register_lowering
     from .model import Model as Model
+    from .report import Report as Report
 
     __version__: str
 
 _HOMES = {
     "ConversionError": "errors",
     "Model": "model",
+    "Report": "report",
     "allclose": "compare",
     "register_decomposition": "decompose",
     "register_lowering": "lowering",
@@ -31,6 +33,7 @@ _HOMES = {
 __all__ = [
     "ConversionError",
     "Model",
+    "Report",
     "allclose",
     "register_decomposition",
     "register_lowering",

@@ -68,10 +68,12 @@ class Model:
         """Seconds spent in each stage of the compiler."""
 
     @property
-    def remarks(self) -> list[str]:
-        """Why rules that nearly fired did not."""
+    def findings(self) -> list[tuple[str, str, str]]:
+        """
+        What was raised and what nearly was: rule, reason (empty: raised) and source of each.
+        """
 
-def compile(module: Module, opset: int, model_name: str, raise_: bool, without_rules: Sequence[str], target: str, lowerings: dict) -> Model:
+def compile(module: Module, opset: int, model_name: str, raise_: bool, raise_norms: bool, without_rules: Sequence[str], target: str, lowerings: dict) -> Model:
     """Compiles a program to ONNX; other Python threads run meanwhile."""
 
 def render_error(code: str, message: str, source: str, equation: str, notes: Sequence[str], help: str) -> str:

@@ -11,9 +11,11 @@ from typing import Any, Literal
 from . import _core, lowering
 from .errors import ConversionError
 from .model import EXTERNAL_DATA_THRESHOLD, INLINE_LIMIT, Model
+from .report import Report, Wanted
 from .trace import Traced, trace
 
 _RETURN_MODES = ("proto", "ir", "file")
+_NORMALIZATION_MODES = ("auto", "prefer_native", "force_decomposed")
 _OPSETS = range(17, 27)
 
 
@@ -35,6 +37,8 @@ def to_onnx(
     export_mode: Literal["standard", "web"] = "standard",
     normalization_mode: Literal["auto", "prefer_native", "force_decomposed"] = "auto",
     raise_: bool = True,
+    without_rules: Sequence[str] = (),
+    report: Wanted = None,
     target: Literal["onnxruntime", "onnx"] = "onnxruntime",
     external_data_threshold: int = EXTERNAL_DATA_THRESHOLD,
     inline_limit: int = INLINE_LIMIT,
@@ -54,15 +58,20 @@ def to_onnx(
         output_path: where return_mode="file" writes.
         input_names: names of the model's inputs; by default those of the parameters.
         output_names: names of the model's outputs.
-        raise_: recognise softmax, normalisation and other known mathematics as single nodes.
+        normalization_mode: "force_decomposed" keeps normalisations as arithmetic; "auto" and
+            "prefer_native" make them single nodes where that is exact.
+        raise_: recognise attention, normalisation and other known mathematics as single nodes.
+        without_rules: rules to leave out, by name, such as "attention"; docs/raising.md lists them.
+        report: what was raised, and what nearly was and why not: a file name (JSON if it ends in
+            .json, else text), a function that gets a jaxport.Report, or True to print it.
         target: "onnxruntime" computes in wider dtypes where ONNX Runtime has no kernel for a dtype;
             "onnx" uses all that the specification allows.
         external_data_threshold: tensors of at least this many bytes may go to "<path>.data".
         inline_limit: they go there once the model would have more bytes than this.
         source_locations: keep the user's source lines in the metadata of nodes.
 
-    input_params, record_primitive_calls_file, inputs_as_nchw, outputs_as_nchw, export_mode and
-    normalization_mode accept their defaults only.
+    input_params, record_primitive_calls_file, inputs_as_nchw, outputs_as_nchw and export_mode
+    accept their defaults only.
 
     Raises:
         ConversionError: with a code, the place in the user's code and what to do next.
@@ -73,9 +82,9 @@ def to_onnx(
         inputs_as_nchw=(inputs_as_nchw or None, None),
         outputs_as_nchw=(outputs_as_nchw or None, None),
         export_mode=(export_mode, "standard"),
-        normalization_mode=(normalization_mode, "auto"),
     )
     _check_options(opset, return_mode, output_path)
+    _check_choice("normalization_mode", normalization_mode, _NORMALIZATION_MODES)
     traced = trace(
         fn,
         inputs,
@@ -83,15 +92,19 @@ def to_onnx(
         given_input_names=input_names,
         given_output_names=output_names,
     )
-    compiled, times = _compile(traced, opset, model_name, raise_, target)
+    norms = normalization_mode != "force_decomposed"
+    rules = (raise_, norms, list(without_rules))
+    compiled, times = _compile(traced, opset, model_name, rules, target)
     model = Model(
         compiled,
         traced.module,
         times,
+        Report.of(compiled.findings, traced.reader.source_line),
         external_data_threshold=external_data_threshold,
         inline_limit=inline_limit,
         source_locations=source_locations,
     )
+    model.report.give(report)
     if return_mode == "ir":
         return model
     if return_mode == "proto":
@@ -101,12 +114,12 @@ def to_onnx(
 
 
 def _compile(
-    traced: Traced, opset: int, model_name: str, raise_: bool, target: str
+    traced: Traced, opset: int, model_name: str, rules: tuple[bool, bool, list[str]], target: str
 ) -> tuple[_core.Model, dict[str, float]]:
     start = time.perf_counter()
     try:
         compiled = _core.compile(
-            traced.module, opset, model_name, raise_, [], target, lowering.functions()
+            traced.module, opset, model_name, *rules, target, lowering.functions()
         )
     except ConversionError as error:
         raise error.with_source_line(traced.reader.source_line(error.source)) from None
@@ -133,13 +146,17 @@ def _check_options(
             f"opset {opset} is out of range",
             help=f"opsets {_OPSETS[0]} to {_OPSETS[-1]} can be written",
         )
-    if return_mode not in _RETURN_MODES:
-        raise ConversionError(
-            "E075",
-            f"return_mode {return_mode!r} is unknown",
-            help=f"use one of {', '.join(map(repr, _RETURN_MODES))}",
-        )
+    _check_choice("return_mode", return_mode, _RETURN_MODES)
     if return_mode == "file" and output_path is None:
         raise ConversionError(
             "E075", "return_mode 'file' needs a file name", help="give output_path"
+        )
+
+
+def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ConversionError(
+            "E075",
+            f"{option} {value!r} is unknown",
+            help=f"use one of {', '.join(map(repr, choices))}",
         )

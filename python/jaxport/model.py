@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import onnx
 
     from . import _core
+    from .report import Report
 
 # Tensors of at least this many bytes may leave the file; protobuf ends at 2 GiB.
 EXTERNAL_DATA_THRESHOLD = 1024
@@ -22,6 +23,7 @@ class Model:
 
     Attributes:
         times: seconds of "trace", "compile" and, after save(), "write".
+        report: what was raised, and what nearly was and why not.
     """
 
     def __init__(
@@ -29,6 +31,7 @@ class Model:
         compiled: _core.Model,
         module: _core.Module,
         times: dict[str, float],
+        report: Report,
         *,
         external_data_threshold: int = EXTERNAL_DATA_THRESHOLD,
         inline_limit: int = INLINE_LIMIT,
@@ -40,6 +43,7 @@ class Model:
         self._inline_limit = inline_limit
         self._source_locations = source_locations
         self.times = times
+        self.report = report
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Writes the model, with large tensors in "<path>.data" when one file cannot hold it.
@@ -85,5 +89,5 @@ class Model:
 
     @property
     def remarks(self) -> list[str]:
-        """Why rules that nearly fired did not."""
-        return self._compiled.remarks
+        """Why rules that nearly fired did not, one line each."""
+        return [str(finding) for finding in self.report.near_misses]

@@ -4,11 +4,13 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,12 +36,13 @@ struct CompiledModel {
 };
 
 CompiledModel compile_module(const front::Module& module, int opset, std::string model_name,
-                             bool raise, std::vector<std::string> without_rules,
+                             bool raise, bool raise_norms, std::vector<std::string> without_rules,
                              std::string_view target, const nb::dict& lowerings) {
   compile::Options options;
   options.opset = opset;
   options.model_name = std::move(model_name);
   options.raise.enabled = raise;
+  options.raise.norms = raise_norms;
   options.raise.without = std::move(without_rules);
   options.target = target::target_from_name(target);
   options.lowerings = user_lowerings(lowerings);
@@ -80,6 +83,15 @@ nb::typed<nb::dict, nb::str, nb::any> stats_of(const CompiledModel& compiled) {
 nb::typed<nb::dict, nb::str, double> stage_times(const CompiledModel& compiled) {
   nb::dict result;
   for (const auto& [stage, seconds] : compiled.report.times) result[stage.c_str()] = seconds;
+  return result;
+}
+
+std::vector<std::tuple<std::string, std::string, std::string>> findings_of(
+    const CompiledModel& compiled) {
+  std::vector<std::tuple<std::string, std::string, std::string>> result;
+  for (const auto& [rule, reason, source] : compiled.report.findings) {
+    result.emplace_back(rule, reason, source);
+  }
   return result;
 }
 
@@ -134,11 +146,11 @@ void define_model(nb::module_& m) {
       .def("stats", &stats_of, "Counts of nodes, ops, parameters and bytes.")
       .def_prop_ro("stage_times", &stage_times, "Seconds spent in each stage of the compiler.")
       .def_prop_ro(
-          "remarks", [](const CompiledModel& compiled) { return compiled.report.remark_lines; },
-          "Why rules that nearly fired did not.");
+          "findings", &findings_of,
+          "What was raised and what nearly was: rule, reason (empty: raised) and source of each.");
   m.def("compile", &compile_module, nb::arg("module"), nb::arg("opset"), nb::arg("model_name"),
-        nb::arg("raise_"), nb::arg("without_rules"), nb::arg("target"), nb::arg("lowerings"),
-        "Compiles a program to ONNX; other Python threads run meanwhile.");
+        nb::arg("raise_"), nb::arg("raise_norms"), nb::arg("without_rules"), nb::arg("target"),
+        nb::arg("lowerings"), "Compiles a program to ONNX; other Python threads run meanwhile.");
 }
 
 }  // namespace

@@ -32,12 +32,6 @@ class Clock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-std::string remark_line(const raise::Remark& remark, const axis::Program& program) {
-  const std::string where = front::to_string(program.location(remark.location));
-  return fmt::format("{}: not raised: {}{}", remark.rule, remark.reason,
-                     where.empty() ? "" : "  at " + where);
-}
-
 }  // namespace
 
 onnx::Model compile(const front::Module& module, const Options& options, Report* report) {
@@ -48,11 +42,8 @@ onnx::Model compile(const front::Module& module, const Options& options, Report*
   Clock clock(report);
   axis::Program program = axis::build(module, module.functions.at(0));
   clock.lap("axis");
-  auto remarks = raise::raise(program, options.raise);
-  if (report) {
-    for (const auto& remark : remarks) report->remark_lines.push_back(remark_line(remark, program));
-    report->remarks = std::move(remarks);
-  }
+  const auto remarks = raise::raise(program, options.raise);
+  if (report) report->findings = findings(program, remarks);
   clock.lap("raise");
   onnx::Model model =
       lower::lower(program, {options.opset, options.model_name, options.target, options.lowerings});

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "compile/report.h"
 #include "front/ir.h"
 #include "lower/user.h"
 #include "onnx/ir.h"
@@ -20,16 +20,6 @@ struct Options {
   raise::Options raise;
   target::Target target = target::Target::kOnnxRuntime;
   lower::UserLowerings lowerings = {};
-};
-
-struct StageTime {
-  std::string stage;
-  double seconds;
-};
-struct Report {
-  std::vector<raise::Remark> remarks;
-  std::vector<std::string> remark_lines;  // remarks with source lines, ready to print
-  std::vector<StageTime> times;
 };
 
 // Compiles module.functions[0]. Error E011: opset out of range.

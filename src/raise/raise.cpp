@@ -56,13 +56,18 @@ void check_names(const std::vector<std::string>& names) {
   }
 }
 
+bool is_norm(const Rule* rule) {
+  const auto has = [&](Rules group) { return std::ranges::find(group, rule) != group.end(); };
+  return has(norm_rules()) || has(norm_affine_rules());
+}
+
 std::vector<const Rule*> enabled_rules(Rules pass, const Options& options) {
   std::vector<const Rule*> enabled;
-  for (const Rule* rule : pass) {
-    if (std::ranges::find(options.without, rule->name) == options.without.end()) {
-      enabled.push_back(rule);
-    }
-  }
+  std::ranges::copy_if(pass, std::back_inserter(enabled), [&](const Rule* rule) {
+    const auto& without = options.without;
+    return std::ranges::find(without, rule->name) == without.end() &&
+           (options.norms || !is_norm(rule));
+  });
   return enabled;
 }
 

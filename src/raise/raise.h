@@ -57,6 +57,7 @@ std::span<const Rule* const> all_rules();
 
 struct Options {
   bool enabled = true;
+  bool norms = true;                 // false: normalisations stay arithmetic
   std::vector<std::string> without;  // rules to leave out, by name; E060 for an unknown one
 };
 // Raises the program and its regions. Returns the remarks in program order, those of regions last.

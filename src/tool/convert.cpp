@@ -23,7 +23,8 @@ struct Arguments {
   compile::Options compile;
   wire::WriteOptions write;
   std::string target = "onnxruntime";
-  bool no_raise = false, no_source_locations = false;
+  std::string normalization_mode = "auto";
+  bool no_raise = false, no_source_locations = false, remarks = false;
 };
 
 class Stopwatch {
@@ -39,18 +40,25 @@ class Stopwatch {
 
 int convert(Arguments arguments) {
   arguments.compile.raise.enabled = !arguments.no_raise;
+  arguments.compile.raise.norms = arguments.normalization_mode != "force_decomposed";
   arguments.compile.target = target::target_from_name(arguments.target);
   arguments.write.origins = !arguments.no_source_locations;
   Stopwatch watch;
   const front::Module module = read_program(arguments.input);
   const double parse = watch.lap();
-  const onnx::Model model = compile::compile(module, arguments.compile);
+  compile::Report report;
+  const onnx::Model model = compile::compile(module, arguments.compile, &report);
   const double compile = watch.lap();
   const std::uint64_t bytes = wire::save(model, arguments.output, arguments.write);
   const double write = watch.lap();
   fmt::print("{}  {} nodes  {} bytes  parse {:.3f} s  compile {:.3f} s  write {:.3f} s\n",
              arguments.output, with_separators(onnx::stats(model).nodes), with_separators(bytes),
              parse, compile, write);
+  if (arguments.remarks) {
+    for (const compile::Finding& finding : report.findings) {
+      fmt::print("{}\n", compile::to_string(finding));
+    }
+  }
   return kOk;
 }
 
@@ -70,6 +78,12 @@ Run add_convert(CLI::App& command) {
   command.add_flag("--no-raise", a->no_raise, "keep softmax, layer norm, … as arithmetic");
   command.add_option("--without", a->compile.raise.without, "raise rules to leave out")
       ->delimiter(',');
+  command
+      .add_option("--normalization-mode", a->normalization_mode,
+                  "auto and prefer_native use ONNX's norms, force_decomposed keeps the arithmetic")
+      ->check(CLI::IsMember({"auto", "prefer_native", "force_decomposed"}))
+      ->capture_default_str();
+  command.add_flag("--remarks", a->remarks, "say what was raised, and what nearly was and why not");
   command
       .add_option("--external-threshold", a->write.external_threshold,
                   "tensors of at least so many bytes may go to a file of their own")

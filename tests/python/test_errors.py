@@ -199,7 +199,6 @@ def test_wrong_names(options, message):
         ("inputs_as_nchw", [0]),
         ("outputs_as_nchw", [0]),
         ("export_mode", "web"),
-        ("normalization_mode", "prefer_native"),
     ],
 )
 def test_arguments_that_do_not_work_yet(argument, value):
@@ -216,9 +215,11 @@ def test_opset_out_of_range(opset):
 
 
 @pytest.mark.parametrize(
-    "options", [{"return_mode": "text"}, {"return_mode": "file"}], ids=["unknown", "no path"]
+    "options",
+    [{"return_mode": "text"}, {"return_mode": "file"}, {"normalization_mode": "native"}],
+    ids=str,
 )
-def test_wrong_return_mode(options):
+def test_options_that_are_unknown_or_lack_something(options):
     assert error_of(jnp.tanh, [(3,)], **options).code == "E075"
 
 
