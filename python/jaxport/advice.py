@@ -57,6 +57,11 @@ ADVICE = (
         "(jnp.arange, lax.fori_loop), or give the size as a number",
     ),
     Advice(
+        re.compile(r"^Cannot mutate .* from a different trace level"),
+        "the function calls a module that changes its own state: give the module itself, or a "
+        "method of it, to to_onnx",
+    ),
+    Advice(
         re.compile(r"incompatible shapes for broadcasting: .*[A-Za-z_]"),
         "sizes that are always equal need the same name in the inputs",
     ),

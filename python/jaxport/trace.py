@@ -16,6 +16,7 @@ from . import _core, _jax
 from .advice import advice_for
 from .errors import ConversionError, first_line
 from .inputs import Arguments, describe, read_inputs
+from .modules import copied_inside, is_change_of_state
 from .names import input_names, output_names, parameter_names
 from .weights import WeightPaths
 
@@ -82,9 +83,19 @@ def check_argument_count(fn: Callable[..., Any], count: int) -> None:
 
 def _make_jaxpr(fn: Callable[..., Any], arguments: Arguments) -> tuple[Any, Any]:
     try:
-        return jax.make_jaxpr(fn, return_shape=True)(*arguments.values)
+        return _traced(fn, arguments)
     except Exception as error:
         raise _trace_error(fn, arguments, error) from error
+
+
+def _traced(fn: Callable[..., Any], arguments: Arguments) -> tuple[Any, Any]:
+    try:
+        return jax.make_jaxpr(fn, return_shape=True)(*arguments.values)
+    except Exception as error:
+        copy = copied_inside(fn) if is_change_of_state(error) else None
+        if copy is None:
+            raise
+        return jax.make_jaxpr(copy, return_shape=True)(*arguments.values)
 
 
 def _trace_error(fn: Callable[..., Any], arguments: Arguments, error: Exception) -> ConversionError:

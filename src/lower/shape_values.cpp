@@ -194,8 +194,37 @@ Value ShapeValues::reshape_target(const Dims& from, const Dims& to) {
   return unknown <= 1 && !has_zero ? op_.ints(target) : shape(to);
 }
 
+namespace {
+
+// Where `more` has unit dims that `fewer` lacks; nullopt when they differ otherwise.
+std::optional<std::vector<std::int64_t>> extra_units(const Dims& more, const Dims& fewer) {
+  std::vector<std::int64_t> units;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    if (next < fewer.size() && more[i] == fewer[next]) {
+      ++next;
+    } else if (more[i].is_one()) {
+      units.push_back(static_cast<std::int64_t>(i));
+    } else {
+      return std::nullopt;
+    }
+  }
+  return next == fewer.size() ? std::optional(units) : std::nullopt;
+}
+
+bool has_several_symbols(const Dims& shape) {
+  return std::ranges::count_if(shape, [](const Dim& size) { return !size.is_static(); }) > 1;
+}
+
+}  // namespace
+
 Value ShapeValues::reshape(Value x, const Dims& to) {
   if (x.shape() == to) return x;
+  // Where Reshape might need sizes computed, unit dims come and go without.
+  if (has_several_symbols(to)) {
+    if (const auto units = extra_units(x.shape(), to)) return op_.Squeeze(x, op_.ints(*units));
+    if (const auto units = extra_units(to, x.shape())) return op_.Unsqueeze(x, op_.ints(*units));
+  }
   const bool has_zero = std::ranges::any_of(to, [](const Dim& d) { return d == Dim(0); });
   const onnx::Args args = has_zero ? onnx::Args{{"allowzero", 1}} : onnx::Args{};
   return op_.call_with_shape("Reshape", {x, reshape_target(x.shape(), to)}, args, to);

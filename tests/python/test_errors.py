@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 from jax import lax
 from jax.extend.core import Primitive
 
@@ -80,6 +81,7 @@ def test_what_is_missing_inside_a_loop_names_its_line():
     assert "router" in error.equation
 
 
+DROPOUT = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
 TRACING = {
     "give size=": (jnp.nonzero, [("B",)]),
     "give size= to nonzero": (jnp.unique, [(4,)]),
@@ -90,6 +92,7 @@ TRACING = {
     "such as '4*B'": (lambda x: x.reshape(-1, 4), [("B", 3)]),
     "lax.fori_loop": (lambda x: sum(x[i] for i in range(x.shape[0])), [("B",)]),
     "a symbolic size stands where": (lambda x: np.zeros(x.shape[0]), [("B",)]),
+    "give the module itself": (lambda x: DROPOUT(x), [(3,)]),
     "the same name": (lambda x, y: x + y, [("B",), ("T",)]),
     "the error of JAX above": (lambda x, y: x @ y, [(3,), (4,)]),
 }

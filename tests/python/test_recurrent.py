@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from flax import linen, nnx
 from jax import lax
 
@@ -269,6 +270,20 @@ def test_what_stays_a_scan(case, capfd):
     found = ops(case)
     assert found["Scan"] >= 1
     assert not {"GRU", "LSTM", "RNN"} & set(found)
+
+
+@pytest.mark.parametrize(
+    ("make", "op"),
+    [(nnx.LSTMCell, "LSTM"), (nnx.OptimizedLSTMCell, "LSTM"), (nnx.GRUCell, "GRU")],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_nnx_rnn_whose_call_counts_random_keys(make, op):
+    module = nnx.RNN(make(FEATURES, UNITS, rngs=nnx.Rngs(0)))
+    x = jax.random.normal(KEY, (2, 5, FEATURES))
+    model = jaxport.to_onnx(module, [("B", "T", FEATURES)])
+    assert op in {node.op_type for node in model.graph.node}
+    equal, message = jaxport.allclose(module, model, [x], rtol=1e-5, atol=1e-5)
+    assert equal, message
 
 
 def test_remarks_say_why_a_loop_stays():
