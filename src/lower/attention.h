@@ -3,6 +3,8 @@
 // decided here alone.
 #pragma once
 
+#include <utility>
+
 #include "axis/graph.h"
 
 namespace jaxport::lower {
@@ -22,8 +24,14 @@ struct AttentionLabels {
 // of the result's labels.
 struct AttentionRoles {
   AttentionRoles(const axis::Node& node, const axis::Labels& order);
+  AttentionRoles(axis::Labels heads_in, axis::Labels batch_in)
+      : heads(std::move(heads_in)), batch(std::move(batch_in)) {}
   axis::Labels heads;  // at most one label
   axis::Labels batch;
 };
+
+// The mask or bias as [time, keys], or with batch and heads in front when it has them.
+axis::Pattern bias_arrangement(const axis::Node& node, const AttentionLabels& labels,
+                               const AttentionRoles& roles);
 
 }  // namespace jaxport::lower

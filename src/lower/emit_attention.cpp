@@ -92,12 +92,6 @@ Labels joined(Labels first, const Labels& second) {
   return first;
 }
 
-Dim size_of(const Labels& labels, const Dims& sizes) {
-  Dim size = 1;
-  for (Label label : labels) size = size * sizes[static_cast<std::size_t>(label)];
-  return size;
-}
-
 // One way to feed the op: which label is the head, how the batch is ordered, three or four dims.
 struct Form {
   Labels heads, batch;
@@ -147,72 +141,115 @@ AttentionRoles::AttentionRoles(const axis::Node& node, const Labels& order) {
   batch = sorted_like(std::move(batch), axis::flatten(node.edges[0].axes));
 }
 
-// The bias as [time, keys], or with batch and heads in front when it has them; time and keys are
-// always present.
-Value Emitter::attention_bias(const Node& node, const Labels& batch, const Labels& heads,
-                              const Labels& rows, const Labels& columns) {
+Arrangement bias_arrangement(const axis::Node& node, const AttentionLabels& labels,
+                             const AttentionRoles& roles) {
+  const LabelSet mine(node.sizes.size(), node.edges[3].axes);
+  const Labels heads = joined(roles.heads, labels.group);
+  Arrangement dims;
+  if (mine.has_any(roles.batch) || mine.has_any(heads)) {
+    dims.push_back(mine.has_any(roles.batch) ? roles.batch : Labels{});
+    dims.push_back(mine.has_any(heads) ? heads : Labels{});
+  }
+  dims.push_back(labels.time);
+  dims.push_back(labels.keys);
+  return dims;
+}
+
+// A form, with labels in the order that the operands have them in already.
+struct Emitter::AttentionPlan {
+  const Node& node;
+  AttentionLabels labels;
+  Form form;
+
+  Labels query_heads() const { return joined(form.heads, labels.group); }
+  Arrangement operand(std::size_t i) const {
+    if (i == 0) return form.arrange(query_heads(), labels.time, labels.key_size);
+    if (i == 3) return bias_arrangement(node, labels, {form.heads, form.batch});
+    return form.arrange(form.heads, labels.keys, i == 1 ? labels.key_size : labels.value_size);
+  }
+  Arrangement result() const { return form.arrange(query_heads(), labels.time, labels.value_size); }
+  Dim size_of(const Labels& some) const {
+    Dim size = 1;
+    for (Label label : some) size = size * node.sizes[static_cast<std::size_t>(label)];
+    return size;
+  }
+  // Three dims need the number of heads as an attribute.
+  bool is_possible() const { return !form.three || size_of(query_heads()).is_static(); }
+};
+
+double Emitter::attention_price(const AttentionPlan& plan) const {
+  const Node& node = plan.node;
+  double sum = regret(node, plan.result());
+  for (std::size_t i = 0; i < node.edges.size(); ++i) {
+    const Edge& edge = node.edges[i];
+    if (is_constant(edge)) continue;
+    const LabelSet mine(node.sizes.size(), edge.axes);
+    const Arrangement wanted = plan.operand(i);
+    Arrangement present;
+    for (const Labels& dim : wanted) present.push_back(mine.keep(dim));
+    sum +=
+        i == 3 ? broadcastable(edge, node.sizes, present).first : price(edge, node.sizes, present);
+    if (!mine.has_all(axis::flatten(wanted))) sum += kExpandPrice;
+  }
+  return sum;
+}
+
+Emitter::AttentionPlan Emitter::attention_plan(const Node& node) const {
+  AttentionPlan best{node, AttentionLabels(node), {}};
+  const auto order = [&](std::size_t i, Labels& some) {
+    const Edge& edge = node.edges[i];
+    const Arrangement now = is_constant(edge) ? edge.axes : arrangements(edge, node.sizes)[0];
+    some = sorted_like(std::move(some), axis::flatten(now));
+  };
+  order(0, best.labels.key_size);
+  order(0, best.labels.time);
+  order(1, best.labels.keys);
+  order(2, best.labels.value_size);
+  const LabelSet out(node.sizes.size(), node.out);
+  const AttentionRoles roles(node, wanted_order(node, out).value_or(axis::flatten(node.out)));
+  AttentionPlan plan = best;
+  double best_price = std::numeric_limits<double>::infinity();
+  for (const Form& form : forms(best.labels.batch)) {
+    plan.form = form;
+    if (!plan.is_possible()) continue;
+    const double preference = (form.three ? 0 : 0.5) + (form.heads.empty() ? 0.25 : 0) +
+                              (form.heads == roles.heads ? 0 : 0.2) +
+                              (form.batch == roles.batch ? 0 : 0.1);
+    const double cost = attention_price(plan) + preference;
+    if (cost < best_price) best_price = cost, best.form = form;
+  }
+  return best;
+}
+
+// ONNX Runtime wants two to four dims, with time and keys present; leading unit dims may be absent.
+Value Emitter::attention_bias(const AttentionPlan& plan) {
+  const Node& node = plan.node;
   const Edge& edge = node.edges[3];
   const LabelSet mine(node.sizes.size(), edge.axes);
-  Arrangement to;
-  if (mine.has_any(batch) || mine.has_any(heads)) {
-    to.push_back(mine.has_any(batch) ? batch : Labels{});
-    to.push_back(mine.has_any(heads) ? heads : Labels{});
-  }
-  to.push_back(rows);
-  to.push_back(columns);
-  return bring_full(edge, node.sizes, to);
+  const Arrangement dims = plan.operand(3);
+  if (plan.labels.time.empty() || !mine.has_all(axis::flatten(dims)))
+    return bring_full(edge, node.sizes, dims);
+  const auto [cost, present] = broadcastable(edge, node.sizes, dims);
+  return bring(edge, node.sizes, present.size() <= 4 ? present : dims);
 }
 
 void Emitter::emit_attention(const Node& node) {
-  const AttentionLabels labels(node);
-  const LabelSet out(node.sizes.size(), node.out);
-  const AttentionRoles roles(node, wanted_order(node, out).value_or(axis::flatten(node.out)));
-  auto order_in = [&](std::size_t i, const Labels& some) {
-    const Edge& edge = node.edges[i];
-    return sorted_like(
-        some, axis::flatten(is_constant(edge) ? edge.axes : arrangements(edge, node.sizes)[0]));
-  };
-  const Labels key_size = order_in(0, labels.key_size), time = order_in(0, labels.time);
-  const Labels keys = order_in(1, labels.keys), value_size = order_in(2, labels.value_size);
-  auto operands = [&](const Form& form) {
-    return std::array<Arrangement, 3>{
-        form.arrange(joined(form.heads, labels.group), time, key_size),
-        form.arrange(form.heads, keys, key_size), form.arrange(form.heads, keys, value_size)};
-  };
-  Form best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const Form& form : forms(labels.batch)) {
-    if (!size_of(joined(form.heads, labels.group), node.sizes).is_static()) continue;
-    double cost = (form.three ? 0 : 0.5) + (form.heads.empty() ? 0.25 : 0) +
-                  (form.heads == roles.heads ? 0 : 0.2) + (form.batch == roles.batch ? 0 : 0.1);
-    const auto arrangement = operands(form);
-    for (std::size_t i = 0; i < 3; ++i) {
-      const Edge& edge = node.edges[i];
-      const LabelSet mine(node.sizes.size(), edge.axes);
-      Arrangement present;
-      for (const Labels& dim : arrangement[i]) present.push_back(mine.keep(dim));
-      cost += price(edge, node.sizes, present);
-      if (!is_constant(edge) && !mine.has_all(axis::flatten(arrangement[i]))) cost += kExpandPrice;
-    }
-    if (cost < best_price) best_price = cost, best = form;
-  }
-  const auto arrangement = operands(best);
+  const AttentionPlan plan = attention_plan(node);
   Values in;
   for (std::size_t i = 0; i < 3; ++i)
-    in.push_back(bring_full(node.edges[i], node.sizes, arrangement[i]));
-  const Labels heads = joined(best.heads, labels.group);
-  if (node.edges.size() > 3) in.push_back(attention_bias(node, best.batch, heads, time, keys));
+    in.push_back(bring_full(node.edges[i], node.sizes, plan.operand(i)));
+  if (node.edges.size() > 3) in.push_back(attention_bias(plan));
   onnx::Args args{{"scale", *node.attr("scale")->get_if<double>()}};
-  if (best.three) {
-    args.emplace_back("q_num_heads", size_of(heads, node.sizes).value());
-    args.emplace_back("kv_num_heads", size_of(best.heads, node.sizes).value());
+  if (plan.form.three) {
+    args.emplace_back("q_num_heads", plan.size_of(plan.query_heads()).value());
+    args.emplace_back("kv_num_heads", plan.size_of(plan.form.heads).value());
   }
   if (*node.attr("causal")->get_if<bool>()) args.emplace_back("is_causal", 1);
   if (const double cap = *node.attr("cap")->get_if<double>(); cap != 0)
     args.emplace_back("softcap", cap);
   if (mantissa_bits(node.dtype) < mantissa_bits(DType::kF32))
     args.emplace_back("softmax_precision", onnx_number(DType::kF32));
-  define(node, op_.call("Attention", in, args), best.arrange(heads, time, value_size));
+  define(node, op_.call("Attention", in, args), plan.result());
 }
 
 }  // namespace jaxport::lower

@@ -117,8 +117,10 @@ class Emitter {
 
   // --- emit_attention.cpp
   void emit_attention(const Node& node);
-  Value attention_bias(const Node& node, const Labels& batch, const Labels& heads,
-                       const Labels& rows, const Labels& columns);
+  struct AttentionPlan;
+  AttentionPlan attention_plan(const Node& node) const;
+  double attention_price(const AttentionPlan& plan) const;
+  Value attention_bias(const AttentionPlan& plan);
 
   // --- emit_rope.cpp
   void emit_rope(const Node& node);

@@ -132,9 +132,12 @@ MaybeWish concat_wish(const Node& node, std::size_t i, const MaybeWish& own) {
 
 // [batch][time][heads, size of a head]: the op takes three dims straight from the projections.
 MaybeWish attention_wish(const Node& node, std::size_t i, const MaybeWish& own) {
-  if (i > 2) return std::nullopt;
   const AttentionLabels labels(node);
   const AttentionRoles roles(node, own ? axis::flatten(own->dims) : axis::flatten(node.out));
+  if (i == 3) {
+    const LabelSet mine(node.sizes.size(), node.edges[3].axes);
+    return Wish{kStrong, projected(bias_arrangement(node, labels, roles), mine)};
+  }
   Labels inner = roles.heads;
   auto append = [&](const Labels& more) { inner.insert(inner.end(), more.begin(), more.end()); };
   if (i == 0) append(labels.group);
