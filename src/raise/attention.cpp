@@ -15,6 +15,7 @@
 #include "axis/pattern.h"
 #include "raise/attention_mask.h"
 #include "raise/attention_score.h"
+#include "raise/attention_weights.h"
 #include "raise/rules.h"
 #include "raise/softmax.h"
 #include "raise/views.h"
@@ -32,61 +33,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // A fill within these bounds absorbs a score that it is added to. ONNX Runtime takes the lowest
 // number of f32 for -inf.
 constexpr double kSmallestFill = -1e30, kLargestFill = -3e38;
-constexpr int kMostGuards = 6;
 constexpr const char* kUsedElsewhere = "the weights are used elsewhere";
-
-// --- the weights: a softmax, possibly masked once more
-
-struct Weights {
-  Use softmax;
-  std::vector<Use> guards;  // where the weights are kept
-  DType narrowest;          // of the dtypes that the weights pass through
-};
-
-Use negated(Graph& graph, const Use& mask) { return graph.pointwise("not", {mask}, DType::kBool); }
-
-// select(m, w, 0), select(m, 0, w) and w * float(m) -> w, m
-std::optional<std::pair<Use, Use>> guarded(Graph& graph, const Use& use) {
-  if (is_pointwise(use, "select_n") && use.node->edges.size() == 3) {
-    const std::vector<Use> operands = graph.children(use);
-    if (operands[0].node->dtype != DType::kBool) return std::nullopt;
-    if (graph.scalar_value(operands[1]) == 0.0) return std::pair(operands[2], operands[0]);
-    if (graph.scalar_value(operands[2]) == 0.0) {
-      return std::pair(operands[1], negated(graph, operands[0]));
-    }
-  }
-  if (!is_pointwise(use, "mul")) return std::nullopt;
-  for (std::size_t i = 0; i < 2; ++i) {
-    const Use factor = graph.child(use, i);
-    if (!is_pointwise(factor, "convert_element_type")) continue;
-    const Use mask = graph.child(factor, 0);
-    if (mask.node->dtype == DType::kBool) return std::pair(graph.child(use, 1 - i), mask);
-  }
-  return std::nullopt;
-}
-
-std::optional<Weights> weights_of(Graph& graph, const Use& use) {
-  Weights weights{use, {}, DType::kF64};
-  weights.softmax = without_float_converts(graph, use, weights.narrowest);
-  for (int i = 0; i < kMostGuards; ++i) {
-    auto inner = guarded(graph, weights.softmax);
-    if (!inner) break;
-    weights.softmax = without_float_converts(graph, inner->first, weights.narrowest);
-    weights.guards.push_back(std::move(inner->second));
-  }
-  if (!weights.softmax.node->is(Kind::kMacro, "softmax")) return std::nullopt;
-  return weights;
-}
-
-// Every node from the contraction down to the softmax serves the contraction alone.
-bool are_used_once(const Matcher& m, Use use, const Use& softmax) {
-  while (m.uses[use.node] <= 1) {
-    if (use.node == softmax.node) return true;
-    const auto inner = guarded(m.graph, use);
-    use = inner ? inner->first : m.graph.child(use, 0);
-  }
-  return false;
-}
 
 // --- operands
 
@@ -189,6 +136,10 @@ bool fills_stay_apart(const std::vector<Score::Mask>& masks) {
       masks, [&](const Score::Mask& mask) { return is_raised(mask) && mask.fill != first->fill; });
 }
 
+bool is_infinite(const std::vector<Score::Mask>& masks) {
+  return std::ranges::find(masks, -kInfinity, &Score::Mask::fill) != masks.end();
+}
+
 // NaN in rows that are -inf everywhere, where JAX has NaN and ONNX Runtime zeros.
 Use with_nan_in_empty_rows(Graph& graph, const Use& mask, const Labels& along) {
   const DType dtype = mask.node->dtype;
@@ -239,10 +190,16 @@ class Construction {
     if (!choose_dtype()) return miss("scores or weights are rounded more than the operands");
     roles_ = query_roles(score_, value_, along_);
     if (const char* problem = read_masks()) return miss(problem);
+    if (varies_along_keys(weights_.factors))
+      return miss("the weights are multiplied along the keys");
     Use result = convert(graph_, node(), root_.node->dtype);
+    const DType dtype = result.node->dtype;
     for (const Use& guard : row_guards_) {
-      const DType dtype = result.node->dtype;
       result = graph_.pointwise("select_n", {guard, graph_.scalar(0, dtype), result}, dtype);
+    }
+    for (const auto& [factor, divides] : weights_.factors) {
+      result = graph_.pointwise(divides ? "div" : "mul", {result, convert(graph_, factor, dtype)},
+                                dtype);
     }
     return result;
   }
@@ -275,6 +232,12 @@ class Construction {
     return mantissa_bits(inside) >= mantissa_bits(narrowest);
   }
 
+  bool varies_along_keys(const std::vector<Weights::Factor>& factors) const {
+    return std::ranges::any_of(factors, [&](const Weights::Factor& factor) {
+      return axis::intersects(factor.use.flat(), along_);
+    });
+  }
+
   // Returns what is wrong with the masks, or nullptr.
   const char* read_masks() {
     std::vector<Use> kept;
@@ -294,11 +257,25 @@ class Construction {
         return "the weights are masked otherwise than the scores";
       }
     }
+    if (weights_.has_no_nan) {
+      if (!is_infinite(score_.masks)) return "NaN weights are replaced";
+      zero_rows_ = has_empty_rows;
+    }
     causal_ = band && is_causal(graph_, *band) && make_time(roles_, band->row);
     if (!causal_ && !fills_stay_apart(score_.masks)) return "the fills of the masks differ";
     summand_ = summand(has_empty_rows);
-    return summand_ && !is_subset(summand_.flat(), labels()) ? "mask or bias has a foreign axis"
-                                                             : nullptr;
+    if (summand_) repeat_query(axis::without(summand_.flat(), labels()));
+    return nullptr;
+  }
+
+  // What only the masks and biases vary along is another axis of queries.
+  void repeat_query(const Labels& more) {
+    if (more.empty()) return;
+    axis::Pattern axes = score_.query.labels;
+    for (Label label : more) axes.push_back({label});
+    score_.query = graph_.relayout(score_.query, axes);
+    score_.query.labels = axes;
+    axis::add_new(roles_.time, more);
   }
 
   // All masks and biases that are added to the score; may be empty.
@@ -310,9 +287,7 @@ class Construction {
       for (Score::Mask& mask : masks) mask.fill = -kInfinity;
     }
     Use mask = mask_summand(graph_, masks, score_dtype_);
-    const bool is_infinite =
-        std::ranges::find(masks, -kInfinity, &Score::Mask::fill) != masks.end();
-    if (is_infinite && has_empty_rows && !zero_rows_) {
+    if (is_infinite(masks) && has_empty_rows && !zero_rows_) {
       mask = with_nan_in_empty_rows(graph_, mask, along_);
     }
     return total ? graph_.pointwise("add", {total, mask}, score_dtype_) : mask;
@@ -367,10 +342,9 @@ Use attention_of(const Matcher& m, const Use& contraction, Weights weights, Use 
 Use match_contraction(const Matcher& m, const Use& root) {
   for (std::size_t i = 0; i < 2; ++i) {
     const Use operand = m.graph.child(root, i);
-    auto weights = weights_of(m.graph, operand);
+    auto weights = weights_of(m, operand);
     if (!weights) continue;
-    if (!are_used_once(m, operand, weights->softmax))
-      return m.miss("attention", root, kUsedElsewhere);
+    if (weights->is_shared) return m.miss("attention", root, kUsedElsewhere);
     return attention_of(m, root, std::move(*weights), m.graph.child(root, 1 - i));
   }
   return {};
@@ -388,7 +362,9 @@ Use late_quotient(const Matcher& m, const Product& product, std::size_t i, std::
     axis::Binding binding;
     if (e.node != sum->of.node || !graph.same(e, sum->of, binding)) continue;
     if (m.uses[e.node] > 2) return m.miss("attention", contraction, kUsedElsewhere);
-    Weights weights{softmax_of_exp(graph, e, resolve_all(sum->over, binding)), {}, narrowest};
+    Weights weights;
+    weights.softmax = softmax_of_exp(graph, e, resolve_all(sum->over, binding));
+    weights.narrowest = narrowest;
     return attention_of(m, contraction, std::move(weights), graph.child(contraction, 1 - k));
   }
   return {};
@@ -422,18 +398,18 @@ Use match_attention(const Matcher& m, const Use& root) {
 constexpr std::string_view kRoots[] = {"contract", "div", "mul"};
 
 constexpr std::string_view kSample = R"(
-func @attention(%q: f32[2,5,3,4], %k: f32[2,6,3,4], %v: f32[2,6,3,4]) {
+func @attention(%q: f32[B,5,3,4], %k: f32[B,6,3,4], %v: f32[B,6,3,4]) {
   %scale: f32[] = constant 0.5
-  %qk: f32[2,3,5,6] = dot_general %q %k {dimension_numbers = (((3), (3)), ((0, 2), (0, 2)))}
-  %score: f32[2,3,5,6] = mul %qk %scale
-  %max: f32[2,3,5] = reduce_max %score {axes = (3)}
-  %maxb: f32[2,3,5,1] = broadcast_in_dim %max {broadcast_dimensions = (0, 1, 2), shape = (2, 3, 5, 1)}
-  %shift: f32[2,3,5,6] = sub %score %maxb
-  %exp: f32[2,3,5,6] = exp %shift
-  %sum: f32[2,3,5] = reduce_sum %exp {axes = (3)}
-  %sumb: f32[2,3,5,1] = broadcast_in_dim %sum {broadcast_dimensions = (0, 1, 2), shape = (2, 3, 5, 1)}
-  %p: f32[2,3,5,6] = div %exp %sumb
-  %out: f32[2,3,5,4] = dot_general %p %v {dimension_numbers = (((3), (1)), ((0, 1), (0, 2)))}
+  %qk: f32[B,3,5,6] = dot_general %q %k {dimension_numbers = (((3), (3)), ((0, 2), (0, 2)))}
+  %score: f32[B,3,5,6] = mul %qk %scale
+  %max: f32[B,3,5] = reduce_max %score {axes = (3)}
+  %maxb: f32[B,3,5,1] = broadcast_in_dim %max {broadcast_dimensions = (0, 1, 2), shape = (B, 3, 5, 1)}
+  %shift: f32[B,3,5,6] = sub %score %maxb
+  %exp: f32[B,3,5,6] = exp %shift
+  %sum: f32[B,3,5] = reduce_sum %exp {axes = (3)}
+  %sumb: f32[B,3,5,1] = broadcast_in_dim %sum {broadcast_dimensions = (0, 1, 2), shape = (B, 3, 5, 1)}
+  %p: f32[B,3,5,6] = div %exp %sumb
+  %out: f32[B,3,5,4] = dot_general %p %v {dimension_numbers = (((3), (1)), ((0, 1), (0, 2)))}
   return %out
 }
 )";

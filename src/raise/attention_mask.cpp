@@ -147,13 +147,6 @@ std::optional<Band> lower_triangle(const Use& mask, Label column) {
   return half_plane(row, column, 1, 0);
 }
 
-// The boolean below float(m), or an empty Use.
-Use converted_bool(Graph& graph, const Use& use) {
-  if (!is_pointwise(use, "convert_element_type")) return {};
-  Use source = graph.child(use, 0);
-  return source.node->dtype == DType::kBool ? source : Use{};
-}
-
 Use negated(Graph& graph, const Use& mask) { return graph.pointwise("not", {mask}, DType::kBool); }
 
 }  // namespace

@@ -239,6 +239,12 @@ Use convert(Graph& graph, Use use, DType dtype) {
   return graph.pointwise("convert_element_type", {std::move(use)}, dtype);
 }
 
+Use converted_bool(Graph& graph, const Use& use) {
+  if (!is_pointwise(use, "convert_element_type")) return {};
+  Use source = graph.child(use, 0);
+  return source.node->dtype == DType::kBool ? source : Use{};
+}
+
 DType narrower(DType a, DType b) { return mantissa_bits(b) < mantissa_bits(a) ? b : a; }
 
 bool flag(const axis::Node& node, std::string_view name) {

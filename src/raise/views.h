@@ -63,6 +63,8 @@ axis::Use without_float_converts(axis::Graph& graph, axis::Use use);
 // The same; `narrowest` becomes the narrowest dtype on the way when that is narrower.
 axis::Use without_float_converts(axis::Graph& graph, axis::Use use, DType& narrowest);
 axis::Use convert(axis::Graph& graph, axis::Use use, DType dtype);
+// The boolean m below float(m), or an empty Use.
+axis::Use converted_bool(axis::Graph& graph, const axis::Use& use);
 DType narrower(DType a, DType b);  // the float type with fewer bits of mantissa
 // Attributes of macros: false and 0 when absent.
 bool flag(const axis::Node& node, std::string_view name);

@@ -212,6 +212,21 @@ def guarded_product(q, k, v, keep):
     return values(weights * keep, v)
 
 
+def without_nan(replace):
+    def fn(q, k, v, keep):
+        return values(replace(softmax(jnp.where(keep, scores(q, k), -jnp.inf), -1)), v)
+
+    return fn
+
+
+def gated(q, k, v, gate):
+    return values(softmax(scores(q, k), -1) * gate[:, None, None] / 0.9, v)
+
+
+def vmap_over_masks(q, k, v, keep):
+    return jax.vmap(lambda one: DPA(q, k, v, mask=one))(keep)
+
+
 def where_argument(q, k, v, keep):
     return values(softmax(scores(q, k), -1, where=keep), v)
 
@@ -336,6 +351,14 @@ CASES = [
     row("guarded weights after -1e9", guarded(-1e9), [*QKV, MASK]),
     row("guarded rows", guarded_rows, [*QKV, MASK]),
     row("guarded by a product", guarded_product, [*QKV, MASK]),
+    row("nan_to_num", without_nan(jnp.nan_to_num), [*QKV, MASK]),
+    row("NaN is zero", without_nan(lambda w: jnp.where(jnp.isnan(w), 0, w)), [*QKV, MASK]),
+    row("gated weights", gated, [*QKV, f32(3)]),
+    row(
+        "vmap over masks",
+        vmap_over_masks,
+        [*(f32(n, 3, 4) for n in (5, 6, 6)), boolean(2, 3, 5, 6)],
+    ),
     row("softmax with where", where_argument, [*QKV, MASK]),
     row("lengths", lengths, [*QKV, i32(2, lo=0, hi=6)], [[*SYMBOLIC, i32("B", lo=1, hi=6)]]),
     row("causal", dpa(is_causal=True), SELF, [SYMBOLIC_SELF, QKV, NARROW[0]]),
@@ -473,6 +496,10 @@ def moderate_fill(q, k, v, keep):
     return attend(q, k, v, lambda s: jnp.where(keep, s, -20.0))
 
 
+def weighted_keys(q, k, v, factor):
+    return values(softmax(scores(q, k), -1) * factor, v)
+
+
 def factor_of_pairs(q, k, v, factor):
     return attend(q, k, v, lambda s: s * factor)
 
@@ -501,6 +528,7 @@ APART = [
     row("guard of another mask", guarded_otherwise, [*QKV, MASK]),
     row("cap of a mask", cap_of_a_mask, [*QKV, MASK]),
     row("moderate fill", moderate_fill, [*QKV, MASK]),
+    row("weights of keys", weighted_keys, [*QKV, f32(6)]),
     row("factor of pairs", factor_of_pairs, [*QKV, f32(5, 6)]),
     row("other denominator", other_denominator, [f32(2, 5, 3, 4, lo=-1, hi=1)] * 3),
     row("scores are rounded", rough_scores, [f32(2, 5, 3, 4, lo=0, hi=1)] * 3),

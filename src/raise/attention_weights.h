@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weights of attention: a softmax, and what is done to it before the values are summed.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "raise/raise.h"
+
+namespace jaxport::raise {
+
+struct Weights {
+  struct Factor {
+    axis::Use use;
+    bool divides;
+  };
+  axis::Use softmax;
+  std::vector<axis::Use> guards;  // weights are zero where one of these is false
+  std::vector<Factor> factors;
+  bool has_no_nan = false;        // NaN is replaced by zero
+  DType narrowest = DType::kF64;  // of the dtypes that the weights pass through
+  bool is_shared = false;         // somebody else needs a value on the way
+};
+
+// Takes `use` apart down to a softmax.
+std::optional<Weights> weights_of(const Matcher& m, const axis::Use& use);
+
+}  // namespace jaxport::raise
