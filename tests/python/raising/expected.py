@@ -9,12 +9,9 @@ from __future__ import annotations
 
 _REASONS: dict[str, list[str]] = {
     "a Reshape is left over around Attention": [
-        "attention | jax.nn | bias= for all heads",
-        "attention | nnx | MultiHeadAttention, padding mask",
         "attention | equinox | MultiheadAttention",
         "attention | equinox | MultiheadAttention, mask",
         "attention | equinox | MultiheadAttention, mask of each head",
-        "attention | by hand | additive mask as an input",
     ],
     "rotary embeddings have no rule": [
         "rotary | by hand | a part of the features",
