@@ -149,12 +149,9 @@ struct ScanParts {
   Carry carry;
 };
 
-// Scan needs something to scan over: without xs, a Loop counts.
+// ONNX Runtime refuses a Scan over no steps, which a symbolic length may turn out to be.
 Values counted_loop(Ctx& c, const ScanParts& scan) {
-  const Value count = scan.length.is_static()
-                          ? c.op.scalar(static_cast<double>(scan.length.value()), DType::kI64)
-                          : c.reshape(c.dim(scan.length), {});
-  Values in{count, Value()};
+  Values in{c.reshape(c.dim(scan.length), {}), Value()};
   append(in, scan.carry.initial);
   const Graph body = subgraph(c.op, [&](Builder& op) {
     input(op, {DType::kI64, {}});
@@ -171,7 +168,7 @@ Results scan(Ctx& c) {
   const bool reverse = c.param<bool>("reverse");
   const std::size_t first_x = scan.consts + scan.carries, ys = c.result_count() - scan.carries;
   Values xs = tail(c.operands(), first_x);
-  if (xs.empty() && (ys == 0 || !reverse)) {
+  if (xs.empty() && !scan.length.is_static() && (ys == 0 || !reverse)) {
     return spread(c, scan.carry, scan.carries, counted_loop(c, scan));
   }
   const Graph body = subgraph(c.op, [&](Builder& op) {
@@ -179,6 +176,7 @@ Results scan(Ctx& c) {
     if (xs.empty()) input(op, {DType::kBool, {}});
     return outputs;
   });
+  // Scan needs something to scan over.
   if (xs.empty()) xs.push_back(c.expand(c.scalar(0, DType::kBool), {scan.length}));
   onnx::Args args{{"body", body}, {"num_scan_inputs", std::ssize(xs)}};
   if (reverse) {
