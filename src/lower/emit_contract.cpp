@@ -78,7 +78,22 @@ Arrangement rows_with_batch_first(const Arrangement& rows, const LabelSet& batch
   return result;
 }
 
+bool starts_with_unit(const Arrangement& arrangement) {
+  return !arrangement.empty() && arrangement[0].empty();
+}
+
 }  // namespace
+
+// Attention takes no operand without a batch dim. One Reshape before all projections is better than
+// one after each.
+double Emitter::missing_batch_dim(const Node& node, const Arrangement& wish,
+                                  const Arrangement& result) const {
+  const bool feeds_attention = std::ranges::any_of(facts_.users(&node), [](const auto& user) {
+    return user.node && user.node->is(axis::Kind::kMacro, "attention");
+  });
+  const bool missing = starts_with_unit(wish) && !starts_with_unit(result);
+  return feeds_attention && missing ? kReshapePrice + 0.5 : 0;
+}
 
 void Emitter::consider_constant_weight(const Node& node, std::size_t x, Product& best) {
   const Edge &edge = node.edges[x], &weight = node.edges[1 - x];
@@ -107,7 +122,9 @@ void Emitter::consider_constant_weight(const Node& node, std::size_t x, Product&
     const bool has_columns = !columns.empty() || has_batch;
     if (has_columns) right.push_back(columns);
     const Arrangement result = has_columns ? with(rows, columns) : rows;
-    best.offer(price(edge, node.sizes, left) + regret(node, result), x, left, right, result);
+    double cost = price(edge, node.sizes, left) + regret(node, result);
+    if (wish) cost += missing_batch_dim(node, *wish, result);
+    best.offer(cost, x, left, right, result);
   }
 }
 
@@ -139,8 +156,7 @@ void Emitter::consider_two_activations(const Node& node, std::size_t x, Product&
         const Labels rows = labels.batch.drop(labels.contracted.drop(order));
         Arrangement batch;
         for (Label label : labels.batch.keep(order)) batch.push_back({label});
-        const bool starts_with_unit = !seen.empty() && seen[0].empty();
-        for (int units = starts_with_unit ? 1 : 0; units <= 1; ++units) {
+        for (int units = starts_with_unit(seen) ? 1 : 0; units <= 1; ++units) {
           Arrangement lead(static_cast<std::size_t>(units));
           lead.insert(lead.end(), batch.begin(), batch.end());
           offer(with(with(lead, rows), inner), with(with(lead, inner), columns),

@@ -111,6 +111,8 @@ class Emitter {
   // --- emit_contract.cpp
   struct Product;
   void emit_contract(const Node& node);
+  double missing_batch_dim(const Node& node, const Arrangement& wish,
+                           const Arrangement& result) const;
   void consider_constant_weight(const Node& node, std::size_t x, Product& best);
   void consider_two_activations(const Node& node, std::size_t x, Product& best);
   void emit_outer_product(const Node& node);

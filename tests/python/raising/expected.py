@@ -8,11 +8,6 @@ expected.
 from __future__ import annotations
 
 _REASONS: dict[str, list[str]] = {
-    "a Reshape is left over around Attention": [
-        "attention | equinox | MultiheadAttention",
-        "attention | equinox | MultiheadAttention, mask",
-        "attention | equinox | MultiheadAttention, mask of each head",
-    ],
     "rotary embeddings have no rule": [
         "rotary | by hand | a part of the features",
         "rotary | equinox | process_heads",
