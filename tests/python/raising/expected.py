@@ -8,18 +8,13 @@ expected.
 from __future__ import annotations
 
 _REASONS: dict[str, list[str]] = {
-    "rotary embeddings have no rule": [
-        "rotary | by hand | a part of the features",
+    "a sequence without a batch is reshaped for each operand of Attention": [
         "rotary | equinox | process_heads",
+    ],
+    "the indices of an embedding are moved": [
         "model | by hand | decoder",
-        "model | equimo | DINOv3, 2 blocks",
     ],
-    "a Reshape is left over after a reduction that keeps its axes": [
-        "norm | by hand | x / norm(x) [LpNormalization]",
-        "norm | by hand | x / sqrt(sum(x^2)) [LpNormalization]",
-        "idiom | by hand | mean by sum / n",
-    ],
-    "scale and shift are not folded into weights": [
+    "the bias of what was folded stays an Add": [
         "norm | nnx | Conv and BatchNorm [folded]",
         "norm | nnx | Linear and BatchNorm [folded]",
         "norm | linen | Conv and BatchNorm [folded]",
