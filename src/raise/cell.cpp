@@ -30,7 +30,10 @@ class Body {
       : graph(*scan.prim->regions[0]->graph),
         program_(*scan.prim->regions[0]),
         consts_(static_cast<std::size_t>(front::get_int(scan.prim->eqn, "num_consts"))),
-        carries_(static_cast<std::size_t>(front::get_int(scan.prim->eqn, "num_carry"))) {}
+        carries_(static_cast<std::size_t>(front::get_int(scan.prim->eqn, "num_carry"))) {
+    // Operands first: no recursion is deep, however long the body is.
+    for (const Node* node : axis::topological(program_)) is_carried(node);
+  }
 
   std::size_t carries() const { return carries_; }
 
@@ -380,6 +383,9 @@ Reading read_rnn(Body& body, std::size_t index, const Carry& h, const Polynomial
 }  // namespace
 
 Reading read_cell(const Node& scan) {
+  // Every result of the loop is read on its own; a cell has few.
+  constexpr std::size_t kMostResults = 8;
+  if (scan.prim->out.size() > kMostResults) return {};
   Body body(scan);
   Reading nearly;
   for (std::size_t i = 0; i < body.carries(); ++i) {
