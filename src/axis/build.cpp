@@ -107,8 +107,9 @@ std::vector<View> translate(Translation& t) {
     Views results = special ? special->translate(t) : translate_pointwise(t);
     return results ? *std::move(results) : *translate_prim(t);
   }
-  for (auto rows : {shape_translations(), index_translations(), math_translations(),
-                    control_translations(), collective_translations(), window_translations()}) {
+  for (auto rows :
+       {shape_translations(), index_translations(), math_translations(), control_translations(),
+        collective_translations(), window_translations(), update_translations()}) {
     if (const auto* row = find_row(rows, t.eqn.primitive)) {
       if (Views results = row->translate(t)) return *std::move(results);
     }

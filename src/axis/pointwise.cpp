@@ -195,6 +195,13 @@ Use opposite_comparison(const Call& call) {
   return exact ? call.make(row->second, call.graph.children(call[0])) : Use{};
 }
 
+// p != false and p == true are p; p == false and p != true are its opposite.
+Use compared_with_truth(const Call& call) {
+  if (!is_bool(call[0]) || !call.values[1]) return {};
+  const bool keeps = (*call.values[1] != 0) == (call.name == "eq");
+  return keeps ? call[0] : call.make("not", {call[0]});
+}
+
 // --- select_n(p, if_false, if_true)
 
 bool is_binary_select(const Call& call) { return call.operands.size() == 3 && is_bool(call[0]); }
@@ -256,7 +263,7 @@ constexpr PointwiseRow kRows[] = {
     {"cosh"},
     {"digamma"},
     {"div", 2, false, {over_one}},
-    {"eq", 2, true, {is_not_set}},
+    {"eq", 2, true, {is_not_set, compared_with_truth}},
     {"eq_to", 2},
     {"erf"},
     {"erf_inv"},
@@ -284,7 +291,7 @@ constexpr PointwiseRow kRows[] = {
     {"max", 2, true, {max_with_lowest, same_operands, bounded_on_both_sides}},
     {"min", 2, true, {min_with_highest, same_operands, bounded_on_both_sides}},
     {"mul", 2, true, {times_one, product_of_bools, product_as_power}},
-    {"ne", 2, true, {is_set}},
+    {"ne", 2, true, {is_set, compared_with_truth}},
     {"neg", 1, false, {double_negative}},
     {"nextafter", 2},
     {"not", 1, false, {double_negative, opposite_comparison}},

@@ -55,6 +55,7 @@ std::span<const TranslationRow> math_translations();        // translate_math.cp
 std::span<const TranslationRow> control_translations();     // translate_control.cpp
 std::span<const TranslationRow> collective_translations();  // translate_collective.cpp
 std::span<const TranslationRow> window_translations();      // translate_window.cpp
+std::span<const TranslationRow> update_translations();      // translate_update.cpp
 Views translate_pointwise(Translation& t);                  // for all rows of pointwise.h
 // A node with positional borders, for everything else.
 Views translate_prim(Translation& t, std::vector<std::shared_ptr<Program>> regions = {});

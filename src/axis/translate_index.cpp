@@ -2,8 +2,10 @@
 // Primitives that take values apart and join them.
 #include <algorithm>
 #include <numeric>
+#include <ranges>
 #include <utility>
 
+#include "axis/known.h"
 #include "axis/pattern.h"
 #include "axis/size_value.h"
 #include "axis/translate.h"
@@ -102,68 +104,13 @@ Views stack(Translation& t) {
   return one(std::move(result));
 }
 
-// Equal pieces: index i of a new leading label of the dim.
-View concatenate_equal(Graph& graph, std::vector<View> pieces, std::size_t axis) {
-  const Label along = graph.label(std::ssize(pieces));
-  Unified unified = unify(graph, std::move(pieces));
-  View result{graph.stack(std::move(unified.uses), along), std::move(unified.dims)};
-  result.dims[axis].insert(result.dims[axis].begin(), along);
-  return result;
-}
-
-View concatenate_unequal(Graph& graph, std::vector<View> pieces, std::size_t axis,
-                         const Dim& size) {
-  std::vector<std::optional<Label>> joined;
-  for (View& piece : pieces) {
-    piece = merge_dim(graph, piece, axis);
-    const Labels& dim = piece.dims[axis];
-    joined.push_back(dim.empty() ? std::nullopt : std::optional(dim[0]));
-    piece = without_dim(std::move(piece), axis);
-  }
-  Unified unified = unify(graph, std::move(pieces));
-  const Label to = graph.label(size);
-  View result{graph.concat(std::move(unified.uses), joined, to), std::move(unified.dims)};
-  result.dims.insert(result.dims.begin() + static_cast<std::ptrdiff_t>(axis), Labels{to});
-  return result;
-}
-
 Views concatenate(Translation& t) {
   require_equal_ranks(t);
   const std::size_t axis = t.axis("dimension", t.in[0].dims.size());
-  std::vector<View> pieces;
-  Dims sizes;
-  for (std::size_t i = 0; i < t.in.size(); ++i) {
-    if (t.in_shape(i)[axis] == Dim(0)) continue;
-    pieces.push_back(t.in[i]);
-    sizes.push_back(t.in_shape(i)[axis]);
-  }
-  if (pieces.empty()) return one(t.in[0]);
-  if (pieces.size() == 1) return one(std::move(pieces[0]));
-  const bool equal_sizes =
-      std::ranges::all_of(sizes, [&](const Dim& size) { return size == sizes[0]; });
-  if (equal_sizes) return one(concatenate_equal(t.graph, std::move(pieces), axis));
-  return one(concatenate_unequal(t.graph, std::move(pieces), axis, t.out_shape()[axis]));
+  return one(join_dim(t.graph, t.in, axis));
 }
 
 // --- indexing by constants
-
-const front::Attr& field(const Translation& t, const front::Record& record, std::string_view name) {
-  auto found = std::ranges::find(record.fields, name, &std::pair<std::string, front::Attr>::first);
-  t.require(found != record.fields.end(), "a field of 'dimension_numbers' is missing");
-  return found->second;
-}
-
-Ints field_ints(const Translation& t, const front::Record& record, std::string_view name) {
-  const auto* list = field(t, record, name).get_if<front::List>();
-  t.require(list != nullptr, "a field of 'dimension_numbers' is no list");
-  Ints values;
-  for (const front::Attr& item : *list) {
-    const auto* value = item.get_if<std::int64_t>();
-    t.require(value != nullptr, "a field of 'dimension_numbers' has an entry that is no integer");
-    values.push_back(*value);
-  }
-  return values;
-}
 
 // A gather of one window: `count` elements of one dim from one index on, all of the other dims.
 struct WindowGather {
@@ -179,16 +126,15 @@ Ints first_integers(std::size_t count) {
 }
 
 std::optional<WindowGather> window_gather(const Translation& t) {
-  const front::Attr* numbers = front::find(t.eqn.attrs, "dimension_numbers");
-  const auto* record = numbers ? numbers->get_if<front::Record>() : nullptr;
-  if (!record || t.in[1].dims.size() != 1 || !t.in[1].dims[0].empty()) return std::nullopt;
+  if (t.in[1].dims.size() != 1 || !t.in[1].dims[0].empty()) return std::nullopt;
+  const DimensionNumbers numbers(t);
   const Dims& shape = t.in_shape();
-  const Ints map = field_ints(t, *record, "start_index_map");
-  const Ints collapsed = field_ints(t, *record, "collapsed_slice_dims");
+  const Ints map = numbers.ints("start_index_map");
+  const Ints collapsed = numbers.ints("collapsed_slice_dims");
   const Dims sizes = front::get_dims(t.eqn, "slice_sizes");
   if (map.size() != 1 || sizes.size() != shape.size() || !(collapsed.empty() || collapsed == map) ||
-      !field_ints(t, *record, "operand_batching_dims").empty() ||
-      field_ints(t, *record, "offset_dims") != first_integers(shape.size() - collapsed.size())) {
+      !numbers.ints("operand_batching_dims").empty() ||
+      numbers.ints("offset_dims") != first_integers(shape.size() - collapsed.size())) {
     return std::nullopt;
   }
   const std::size_t axis = t.axes(map, shape.size())[0];
@@ -217,27 +163,71 @@ Views gather(Translation& t) {
   return one(window->collapsed ? without_dim(std::move(view), window->axis) : std::move(view));
 }
 
-// Starts are clamped so that the slice lies inside.
-std::optional<Dim> clamped_start(const Dim& start, const Dim& size, const Dim& count) {
-  const Dim last = size - count;
-  if (less_equal(start, 0) == Truth::kYes) return Dim(0);
-  if (less_equal(last, start) == Truth::kYes) return last;
-  const bool inside = less_equal(0, start) == Truth::kYes && less_equal(start, last) == Truth::kYes;
-  return inside ? std::optional(start) : std::nullopt;
+front::Attr int_list(const Ints& values) {
+  front::List list;
+  for (std::int64_t value : values) list.push_back(front::Attr{value});
+  return front::Attr{std::move(list)};
 }
 
+// Element `index` of dim `dim`, clamped to its range: a gather that drops the dim.
+View element_of_dim(Translation& t, View x, const Dims& shape, std::size_t dim, View index,
+                    DType index_dtype) {
+  front::Function function;
+  const DType dtype = x.use.node->dtype;
+  Dims taken = shape, sizes = shape;
+  taken.erase(taken.begin() + static_cast<std::ptrdiff_t>(dim));
+  sizes[dim] = 1;
+  front::List window;
+  for (const Dim& size : sizes) window.push_back(front::Attr{size});
+  const Ints axis{static_cast<std::int64_t>(dim)};
+  const front::Record numbers{"GatherDimensionNumbers",
+                              {{"offset_dims", int_list(first_integers(taken.size()))},
+                               {"collapsed_slice_dims", int_list(axis)},
+                               {"start_index_map", int_list(axis)},
+                               {"operand_batching_dims", int_list({})},
+                               {"start_indices_batching_dims", int_list({})}}};
+  const front::ValueId operand = function.add_value({dtype, shape}),
+                       vector = function.add_value({index_dtype, {1}}),
+                       result = function.add_value({dtype, taken});
+  function.params = {operand, vector};
+  function.eqns.push_back({"gather",
+                           {operand, vector},
+                           {result},
+                           {{"dimension_numbers", front::Attr{numbers}},
+                            {"mode", front::Attr{front::Enum{"clip"}}},
+                            {"slice_sizes", front::Attr{window}}}});
+  function.results = {result};
+  index.dims = {Labels{}};
+  return t.inliner.run(function, {std::move(x), std::move(index)})[0];
+}
+
+// Slices where the start is known, elements where the slice has size 1.
 Views dynamic_slice(Translation& t) {
   const Dims sizes = front::get_dims(t.eqn, "slice_sizes");
   const std::size_t rank = sizes.size();
   t.require(t.eqn.in.size() > rank && t.in[0].dims.size() == rank && t.eqn.out.size() == 1,
             "one start is needed for each dim");
   View view = t.in[0];
+  Dims shape = t.in_shape();
+  std::vector<std::size_t> elements;
   for (std::size_t dim = 0; dim < rank; ++dim) {
-    require_range(t, t.in_shape()[dim], 0, sizes[dim]);
-    const auto index = size_value(t.graph, t.in[dim + 1].use);
-    const auto start = index ? clamped_start(*index, t.in_shape()[dim], sizes[dim]) : std::nullopt;
-    if (!start) return std::nullopt;
-    view = slice_dim(t.graph, view, dim, *start, sizes[dim], 1);
+    require_range(t, shape[dim], 0, sizes[dim]);
+    const auto start = known_start(t.graph, t.in[dim + 1].use, shape[dim], sizes[dim]);
+    if (start) {
+      view = slice_dim(t.graph, view, dim, *start, sizes[dim], 1);
+      shape[dim] = sizes[dim];
+    } else if (sizes[dim].is_one()) {
+      elements.push_back(dim);
+    } else {
+      return std::nullopt;
+    }
+  }
+  for (std::size_t dim : std::views::reverse(elements)) {
+    view = element_of_dim(t, std::move(view), shape, dim, t.in[dim + 1], t.in_type(dim + 1).dtype);
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(dim));
+  }
+  for (std::size_t dim : elements) {
+    view.dims.insert(view.dims.begin() + static_cast<std::ptrdiff_t>(dim), Labels{});
   }
   return one(std::move(view));
 }

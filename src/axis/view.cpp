@@ -338,4 +338,52 @@ Unified unify(Graph& graph, std::vector<View> views) {
   return unified;
 }
 
+namespace {
+
+// Equal pieces: index i of a new leading label of the dim.
+View concatenate_equal(Graph& graph, std::vector<View> pieces, std::size_t axis) {
+  const Label along = graph.label(std::ssize(pieces));
+  Unified unified = unify(graph, std::move(pieces));
+  View result{graph.stack(std::move(unified.uses), along), std::move(unified.dims)};
+  result.dims[axis].insert(result.dims[axis].begin(), along);
+  return result;
+}
+
+View concatenate_unequal(Graph& graph, std::vector<View> pieces, std::size_t axis,
+                         const Dim& size) {
+  std::vector<std::optional<Label>> joined;
+  for (View& piece : pieces) {
+    piece = merge_dim(graph, piece, axis);
+    const Labels& dim = piece.dims[axis];
+    joined.push_back(dim.empty() ? std::nullopt : std::optional(dim[0]));
+    piece.dims.erase(piece.dims.begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+  Unified unified = unify(graph, std::move(pieces));
+  const Label to = graph.label(size);
+  View result{graph.concat(std::move(unified.uses), joined, to), std::move(unified.dims)};
+  result.dims.insert(result.dims.begin() + static_cast<std::ptrdiff_t>(axis), Labels{to});
+  return result;
+}
+
+}  // namespace
+
+View join_dim(Graph& graph, std::vector<View> pieces, std::size_t dim) {
+  std::vector<View> present;
+  Dims sizes;
+  for (View& piece : pieces) {
+    const Dim size = graph.size_of(piece.dims[dim]);
+    if (size == Dim(0)) continue;
+    sizes.push_back(size);
+    present.push_back(std::move(piece));
+  }
+  if (present.empty()) return std::move(pieces[0]);
+  if (present.size() == 1) return std::move(present[0]);
+  const bool equal_sizes =
+      std::ranges::all_of(sizes, [&](const Dim& size) { return size == sizes[0]; });
+  if (equal_sizes) return concatenate_equal(graph, std::move(present), dim);
+  Dim total = 0;
+  for (const Dim& size : sizes) total = total + size;
+  return concatenate_unequal(graph, std::move(present), dim, total);
+}
+
 }  // namespace jaxport::axis

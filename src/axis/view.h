@@ -19,6 +19,9 @@ View reshape(Graph& graph, const View& view, const Dims& shape);
 View slice_dim(Graph& graph, const View& view, std::size_t dim, const Dim& start, const Dim& count,
                std::int64_t stride);
 
+// The pieces one after the other along dim `dim`; at least one.
+View join_dim(Graph& graph, std::vector<View> pieces, std::size_t dim);
+
 // One label for dim `dim`, which the value really has: a product is merged and a broadcast
 // materialised there. Other broadcasts stay virtual.
 View merge_dim(Graph& graph, const View& view, std::size_t dim);

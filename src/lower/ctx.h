@@ -147,6 +147,7 @@ std::span<const Row> activation_rows();
 std::span<const Row> control_rows();
 std::span<const Row> conv_rows();
 std::span<const Row> window_rows();
+std::span<const Row> gather_rows();
 std::span<const Row> index_rows();
 std::span<const Row> cumulative_rows();
 std::span<const Row> fourier_rows();

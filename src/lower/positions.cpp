@@ -2,6 +2,7 @@
 #include "lower/positions.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace jaxport::lower {
 namespace {
@@ -22,8 +23,8 @@ void split_dims(Windows& windows, const Dims& operand) {
 // Builds the columns of the positions, one for each partial dim.
 class Columns {
  public:
-  Columns(Ctx& c, Value indices, const Dims& operand, const Windows& windows, bool clamped)
-      : c_(c), indices_(indices), operand_(operand), windows_(windows), clamped_(clamped) {
+  Columns(Ctx& c, Value indices, const Dims& operand, const Windows& windows, Outside outside)
+      : c_(c), indices_(indices), operand_(operand), windows_(windows), outside_(outside) {
     index_dims_ = indices.shape();
     index_dims_.pop_back();
   }
@@ -72,16 +73,21 @@ class Columns {
     }
     auto entry = std::ranges::find(windows_.map, dim);
     if (entry == windows_.map.end()) return {};
-    const Value which = c_.constant(int_scalar(DType::kI64, entry - windows_.map.begin()));
-    const Value begin = c_.op.Gather(indices_, which, onnx::Args{{"axis", -1}});
+    const Value begin = entry_of_vectors(entry - windows_.map.begin());
     const Dim limit =
         operand_[static_cast<std::size_t>(dim)] - windows_.size[static_cast<std::size_t>(dim)];
-    if (is_inside(entry - windows_.map.begin(), limit)) return begin;
-    const Value zero = c_.op.scalar(0, DType::kI64), last = c_.op.Squeeze(c_.dim(limit));
+    if (outside_ == Outside::kNone || is_inside(entry - windows_.map.begin(), limit)) return begin;
+    const Value zero = c_.op.scalar(0, DType::kI64), last = scalar_dim(c_, limit);
     const Value fitted = c_.op.Min(c_.op.Max(begin, zero), last);
     const Value fits = c_.op.Equal(begin, fitted);
     valid_ = valid_ ? c_.op.And(valid_, fits) : fits;
-    return clamped_ ? fitted : begin;
+    return outside_ == Outside::kMoved ? fitted : begin;
+  }
+
+  Value entry_of_vectors(std::ptrdiff_t k) {
+    if (windows_.map.size() == 1) return c_.reshape(indices_, index_dims_);
+    const Value which = c_.constant(int_scalar(DType::kI64, k));
+    return c_.op.Gather(indices_, which, onnx::Args{{"axis", -1}});
   }
 
   // Known indices need no check.
@@ -99,7 +105,7 @@ class Columns {
   Value indices_;
   const Dims& operand_;
   const Windows& windows_;
-  bool clamped_;
+  Outside outside_;
   Dims index_dims_;
   Value valid_;
 };
@@ -155,8 +161,29 @@ Windows scatter_windows(const front::Eqn& eqn, const Dims& operand, const Dims& 
 }
 
 Positions positions_of(Ctx& c, Value indices, const Dims& operand, const Windows& windows,
-                       bool clamped) {
-  return Columns(c, indices, operand, windows, clamped).build();
+                       Outside outside) {
+  return Columns(c, indices, operand, windows, outside).build();
+}
+
+Tensor fill_element(const front::Eqn& eqn, DType dtype) {
+  const front::Attr* given = front::find(eqn.attrs, "fill_value");
+  if (given && !given->is_none()) {
+    if (const auto* truth = given->get_if<bool>()) return int_scalar(dtype, *truth);
+    const auto* integer = given->get_if<std::int64_t>();
+    if (integer && !is_float(dtype)) return int_scalar(dtype, *integer);
+    return scalar(dtype,
+                  integer ? static_cast<double>(*integer) : front::get_double(eqn, "fill_value"));
+  }
+  // JAX fills with NaN, with the smallest signed, the largest unsigned number.
+  if (is_signed(dtype)) return int_scalar(dtype, std::int64_t(-1) << (bit_width(dtype) - 1));
+  if (is_unsigned(dtype)) return int_scalar(dtype, -1);
+  if (dtype == DType::kBool) return int_scalar(dtype, 1);
+  return scalar(dtype, std::numeric_limits<double>::quiet_NaN());
+}
+
+Value scalar_dim(Ctx& c, const Dim& dim) {
+  if (dim.is_static()) return c.constant(int_scalar(DType::kI64, dim.value()));
+  return c.op.Squeeze(c.dim(dim));
 }
 
 Value range(Ctx& c, const Dim& size) {

@@ -29,9 +29,16 @@ struct Positions {
   Value at;     // i64[index dims…, window sizes of the partial dims…, partial dims]
   Value valid;  // bool[index dims…]: the window lies inside the operand; absent when that is known
 };
-// `clamped`: starts are moved so that the windows fit.
+// What to do about windows that may leave the operand: report them in `valid`, move them inside
+// too, or nothing because there are none.
+enum class Outside : std::uint8_t { kReported, kMoved, kNone };
 Positions positions_of(Ctx& c, Value indices, const Dims& operand, const Windows& windows,
-                       bool clamped);
+                       Outside outside);
+
+// What a gather gives for a window outside of the operand: fill_value, or JAX's choice.
+Tensor fill_element(const front::Eqn& eqn, DType dtype);
+
+Value scalar_dim(Ctx& c, const Dim& dim);  // i64[]
 
 // 0, 1, …, size - 1
 Value range(Ctx& c, const Dim& size);

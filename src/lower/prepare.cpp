@@ -90,8 +90,10 @@ void prepare(axis::Program& program, int opset, target::Target target) {
     return expand_missing(graph, use, opset, target);
   });
   axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
-    const Use reduced = mean(graph, use, uses);
-    return reduced ? reduced : window_mean(graph, use, uses, opset);
+    Use found = mean(graph, use, uses);
+    if (!found) found = window_mean(graph, use, uses, opset);
+    if (!found) found = gather_inside(graph, use);
+    return found ? found : scatter_inside(graph, use);
   });
   axis::rebuild(program, fold_affine);
   for (axis::Program* region : axis::regions(program)) prepare(*region, opset, target);

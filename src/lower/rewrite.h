@@ -18,4 +18,10 @@ axis::Use fold_affine(axis::Graph& graph, const axis::Use& use, const axis::UseC
 axis::Use window_mean(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses,
                       int opset);
 
+// A gather of single elements or of whole dims, with indices that are inside: gather_inside, and a
+// select where JAX fills what is outside.
+axis::Use gather_inside(axis::Graph& graph, const axis::Use& use);
+// The same for scatter and its reductions: their mode is "inside".
+axis::Use scatter_inside(axis::Graph& graph, const axis::Use& use);
+
 }  // namespace jaxport::lower

@@ -72,7 +72,10 @@ Results scattered(Ctx& c, Value updates, std::string_view reduction) {
     c.unsupported("a window that covers the operand");
   }
   const std::string mode = c.param<std::string>("mode");
-  const Positions positions = positions_of(c, indices, c.in_type(0).shape, windows, mode == "clip");
+  const Outside outside = mode == "inside" ? Outside::kNone
+                          : mode == "clip" ? Outside::kMoved
+                                           : Outside::kReported;
+  const Positions positions = positions_of(c, indices, c.in_type(0).shape, windows, outside);
   Dims update_shape = positions.at.shape();
   update_shape.pop_back();
   for (std::int64_t dim : windows.whole)

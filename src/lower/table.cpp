@@ -10,10 +10,10 @@ namespace jaxport::lower {
 const Row* find_row(std::string_view primitive, int opset) {
   using Family = std::span<const Row> (*)();
   static constexpr Family kFamilies[] = {
-      math_rows,       bits_rows,       precision_rows, compare_rows,
-      activation_rows, conv_rows,       window_rows,    control_rows,
-      index_rows,      scatter_rows,    fourier_rows,   select_window_rows,
-      sort_rows,       cumulative_rows, shape_rows,     recurrent_rows,
+      math_rows,    bits_rows,      precision_rows,     compare_rows, activation_rows,
+      conv_rows,    window_rows,    control_rows,       gather_rows,  index_rows,
+      scatter_rows, fourier_rows,   select_window_rows, sort_rows,    cumulative_rows,
+      shape_rows,   recurrent_rows,
   };
   for (Family family : kFamilies) {
     const std::span<const Row> rows = family();

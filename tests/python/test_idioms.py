@@ -12,7 +12,24 @@ from flax import linen, nnx
 from jax import lax
 
 import jaxport
-from support.cases import Case, bf16, case, check, f16, f32, f64, parity, structs
+from support.cases import (
+    Case,
+    bf16,
+    boolean,
+    case,
+    check,
+    f16,
+    f32,
+    f64,
+    i8,
+    i32,
+    i64,
+    parity,
+    structs,
+    u8,
+    u32,
+    u64,
+)
 
 X = [f32(4, 8)]
 OTHER_FLOATS = [[f32("B", 8)], [bf16(4, 8)], [f16(4, 8)], [f64(4, 8)]]
@@ -176,7 +193,225 @@ POOLS = [
     ),
 ]
 
-TABLES = [*ACTIVATIONS, *REDUCTIONS, *POOLS]
+
+def index(name, fn, inputs, ops, also=(), **options):
+    return idiom(name, fn, inputs, ops, also, tolerance="exact", **options)
+
+
+TABLE = f32(9, 4)
+IDS = i32(2, 5, lo=-9, hi=8)
+FAR = i32(2, 5, lo=-30, hi=30)
+ROW = i32(lo=-6, hi=6)
+EMBED = nnx.Embed(9, 4, rngs=nnx.Rngs(0))
+FILL = "Clip Gather Equal Reshape Where"
+SCATTER = "Clip Equal Reshape Where Cast Reshape Reshape ScatterND"
+
+INDICES = [
+    index(
+        "table[i]",
+        lambda x, i: x[i],
+        [TABLE, IDS],
+        "Clip Gather",
+        [[TABLE, i32(3, lo=-30, hi=30)], [TABLE, i64("B", "T", lo=-30, hi=30)]],
+    ),
+    index(
+        "narrow indices",
+        lambda x, i: x[i],
+        [TABLE, u8(5, lo=0, hi=20)],
+        "Cast Clip Gather",
+        [[TABLE, i8(5)], [TABLE, u32(5)], [TABLE, u64(5)]],
+    ),
+    index("indices of few bits", lambda x, i: x[i], [f32(256, 2), u8(5)], "Cast Gather"),
+    index("a symbolic table", lambda x, i: x[i], [f32("N", 4), FAR], None),
+    index("take", lambda x, i: jnp.take(x, i, axis=0), [TABLE, FAR], FILL),
+    index(
+        "take of integers",
+        lambda x, i: jnp.take(x, i, axis=1),
+        [i32(4, 9), FAR],
+        FILL.replace(" Reshape", ""),
+        [[u8(4, 9), FAR], [boolean(4, 9), FAR]],
+    ),
+    index("nnx.Embed", EMBED, [i32("B", "T", lo=0, hi=8)], FILL),
+    index(
+        "equinox embedding",
+        jax.vmap(eqx.nn.Embedding(9, 4, key=jax.random.key(0))),
+        [i32(5, lo=0, hi=8)],
+        "Clip Gather",
+    ),
+    index(
+        "row of an argmax",
+        lambda x, y: x[jnp.argmax(y, -1)],
+        [f32(8, 4), f32(5, 8)],
+        "ArgMax Cast Gather",
+    ),
+    index("rows by position", lambda x, y: x[jnp.arange(y.shape[0])], [f32(16, 4), f32(5)], None),
+    index("a constant list", lambda x: x[:, jnp.array([2, 0, 1])], [f32(2, 3, 2)], "Gather"),
+    index("one row", lambda x, i: x[i], [f32(4, 3), ROW], "Clip Gather"),
+    index(
+        "one column", lambda x, i: x[:, i], [f32(4, 3), ROW], "Clip Gather", [[f32("B", 3), ROW]]
+    ),
+    index("one element", lambda x, i, j: x[i, j], [f32(4, 3), ROW, ROW], "Clip Gather Clip Gather"),
+    index(
+        "points", lambda x, i, j: x[i, j], [f32(4, 5, 3), IDS, IDS], None, [[f32(4, 5), FAR, FAR]]
+    ),
+    index(
+        "points, filled",
+        lambda x, i, j: x.at[i, j].get(mode="fill", fill_value=7),
+        [f32(4, 5, 3), FAR, FAR],
+        None,
+    ),
+    index(
+        "points by position",
+        lambda x, i: x[jnp.arange(2), i],
+        [f32(2, 5, 3), i32(2, lo=-9, hi=9)],
+        None,
+    ),
+    index("diagonal", jnp.diagonal, [f32(5, 4)], "GatherND"),
+    index(
+        "take_along_axis",
+        lambda x, i: jnp.take_along_axis(x, i, 1),
+        [f32(2, 9), FAR],
+        "Clip GatherElements Equal Where",
+        [[f32("B", 9), i32("B", 2, lo=-30, hi=30)]],
+    ),
+    index(
+        "along a middle axis",
+        lambda x, i: jnp.take_along_axis(x, i, 1, mode="clip"),
+        [f32(2, 9, 3), i32(2, 5, 3, lo=-12, hi=12)],
+        "Clip GatherElements",
+    ),
+    index(
+        "vmap of a row",
+        jax.vmap(lambda x, i: x[i]),
+        [f32(3, 5), i32(3, lo=-9, hi=9)],
+        "Clip Reshape GatherElements Reshape",
+    ),
+    index(
+        "vmap of rows",
+        jax.vmap(lambda x, i: x[i]),
+        [f32("B", 5, 4), i32("B", 3, lo=-9, hi=9)],
+        None,
+        [[f32(3, 5, 4), i32(3, 2, 2, lo=-9, hi=9)]],
+    ),
+    index(
+        "vmap of points",
+        jax.vmap(lambda x, i, j: x[i, j]),
+        [f32(3, 5, 4, 2), i32(3, 2, lo=-9, hi=9), i32(3, 2, lo=-9, hi=9)],
+        None,
+    ),
+    index(
+        "a gradient's rows",
+        lambda x, i: jax.vjp(lambda y: y[i], x)[1](jnp.ones((2, 5, 4)))[0],
+        [TABLE, FAR],
+        None,
+    ),
+]
+
+UPDATES = [
+    index(
+        "set a row",
+        lambda x, y: x.at[1].set(y),
+        [f32(4, 3), f32(3)],
+        None,
+        [[f32(4, "B"), f32("B")], [i8(4, 3), i8(3)]],
+    ),
+    index("set a column", lambda x: x.at[:, 0].set(0), [f32("B", 8)], None),
+    index("set the last column", lambda x: x.at[:, -1].set(0), [f32("B", "T")], None),
+    index(
+        "set columns",
+        lambda x, y: x.at[:, 2:5].set(y),
+        [f32(4, 8), f32(4, 3)],
+        "Slice Slice Concat",
+    ),
+    index("set a block", lambda x, y: x.at[1:3, 2:].set(y), [f32(4, 5), f32(2, 3)], None),
+    index("set all", lambda x, y: x.at[:].set(y), [f32(4, 5), f32(4, 5)], "Identity"),
+    index("add to rows", lambda x: x.at[1:3].add(1), [f32(5, 3)], None),
+    index("multiply a column", lambda x: x.at[:, 0].multiply(2), [f32(4, 3)], None, [[f64(4, 3)]]),
+    index("maximum of a column", lambda x: x.at[:, 1].max(0), [f32(4, 3)], None),
+    index(
+        "a known window",
+        lambda x, y: lax.dynamic_update_slice(x, y, (1, 9)),
+        [f32(4, 5), f32(2, 3)],
+        None,
+    ),
+    index(
+        "set at an index",
+        lambda x, i, y: x.at[i].set(y),
+        [f32(4, 8), ROW, f32(8)],
+        "Clip Gather Equal Where Cast Reshape Reshape ScatterND",
+        [[f32(4, "B"), ROW, f32("B")]],
+    ),
+    index(
+        "set rows at indices",
+        lambda x, i, y: x.at[i].set(y),
+        [f32(9, 4), i32(1, lo=-20, hi=20), f32(1, 4)],
+        None,
+    ),
+    index(
+        "maximum at indices",
+        lambda x, i, y: x.at[i].max(y),
+        [TABLE, FAR, f32(2, 5, 4)],
+        SCATTER,
+        opsets=(18, 23),
+    ),
+    index(
+        "integer maximum",
+        lambda x, i, y: x.at[i].max(y),
+        [i32(9, 4), FAR, i32(2, 5, 4)],
+        None,
+        opsets=(18, 23),
+    ),
+    index(
+        "add one to points",
+        lambda x, i, j: x.at[i, j].add(1),
+        [f32(4, 5, lo=0, hi=0), FAR, FAR],
+        None,
+    ),
+    index("set, clipped", lambda x, i: x.at[i].set(0, mode="clip"), [TABLE, FAR], None),
+]
+
+DYNAMIC = [
+    index(
+        "a row at a position",
+        lambda x, i: lax.dynamic_index_in_dim(x, i, 0),
+        [f32(4, 8), ROW],
+        None,
+    ),
+    index(
+        "columns at a position",
+        lambda x, i: lax.dynamic_slice_in_dim(x, i, 2, 1),
+        [f32(4, 8), ROW],
+        "Less Add Where Cast Clip Reshape Add Slice",
+        [[f32("B", 8), ROW]],
+    ),
+    index(
+        "two positions",
+        lambda x, i, j: lax.dynamic_slice(x, (i, j), (2, 3)),
+        [f32(4, 8), ROW, ROW],
+        None,
+    ),
+    index(
+        "a cache",
+        lambda x, y, i: lax.dynamic_update_slice(x, y, (0, i, 0, 0)),
+        [f32(2, 16, 2, 4), f32(2, 1, 2, 4), i32(lo=0, hi=15)],
+        "Less Add Where Cast Clip Reshape Concat Add ScatterND",
+        [[f32("B", 16, 2, 4), f32("B", 3, 2, 4), ROW]],
+    ),
+    index(
+        "a cache, heads first",
+        lambda x, y, i: lax.dynamic_update_slice(x, y, (0, 0, i, 0)),
+        [f32(2, 2, 16, 4), f32(2, 2, 3, 4), ROW],
+        None,
+    ),
+    index(
+        "a cache under vmap",
+        jax.vmap(lambda x, y, i: lax.dynamic_update_slice(x, y, (i, 0))),
+        [f32(2, 16, 4), f32(2, 1, 4), i32(2, lo=0, hi=15)],
+        None,
+    ),
+]
+
+TABLES = [*ACTIVATIONS, *REDUCTIONS, *POOLS, *INDICES, *UPDATES, *DYNAMIC]
 
 
 @parity([rows for rows, _ in TABLES])

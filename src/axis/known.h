@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where primitives read and write, as far as it is known when the program is built.
+#pragma once
+
+#include <optional>
+
+#include "axis/translate.h"
+
+namespace jaxport::axis {
+
+// The start of a window of `count` elements in a dim, clamped so that the window lies inside.
+std::optional<Dim> known_start(const Graph& graph, const Use& use, const Dim& size,
+                               const Dim& count);
+
+// GatherDimensionNumbers or ScatterDimensionNumbers of an equation. E032 when they are malformed.
+class DimensionNumbers {
+ public:
+  explicit DimensionNumbers(const Translation& t);
+  Ints ints(std::string_view field) const;
+
+ private:
+  const Translation& t_;
+  const front::Record* record_;
+};
+
+}  // namespace jaxport::axis

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing a window at a known place: the value is cut around the window and joined again.
+#include <algorithm>
+#include <utility>
+
+#include "axis/known.h"
+#include "axis/pattern.h"
+#include "axis/size_value.h"
+#include "axis/translate.h"
+#include "axis/view.h"
+
+namespace jaxport::axis {
+namespace {
+
+Views one(View view) { return std::vector<View>{std::move(view)}; }
+
+// Where the window lies along one dim.
+struct Span {
+  Dim start, count;
+};
+
+// What is written: the update, or the old value combined with it.
+struct Update {
+  View value;
+  std::string_view combine;  // a pointwise primitive; empty: the update alone
+};
+
+View written(Graph& graph, View old, const Update& update) {
+  if (update.combine.empty()) return update.value;
+  const DType dtype = old.use.node->dtype;
+  Unified both = unify(graph, {std::move(old), update.value});
+  return {graph.pointwise(update.combine, std::move(both.uses), dtype), std::move(both.dims)};
+}
+
+// `x` with the window written, from dim `dim` on.
+View with_window(Graph& graph, const View& x, const std::vector<Span>& spans, const Update& update,
+                 std::size_t dim = 0) {
+  const auto size = [&](std::size_t i) { return graph.size_of(x.dims[i]); };
+  while (dim < spans.size() && spans[dim].count == size(dim)) ++dim;
+  if (dim == spans.size()) return written(graph, x, update);
+  const auto& [start, count] = spans[dim];
+  const Dim end = start + count;
+  const View window = slice_dim(graph, x, dim, start, count, 1);
+  std::vector<View> pieces{with_window(graph, window, spans, update, dim + 1)};
+  if (!(start == Dim(0))) pieces.insert(pieces.begin(), slice_dim(graph, x, dim, 0, start, 1));
+  if (!(end == size(dim))) pieces.push_back(slice_dim(graph, x, dim, end, size(dim) - end, 1));
+  return join_dim(graph, std::move(pieces), dim);
+}
+
+Views dynamic_update_slice(Translation& t) {
+  t.require(t.eqn.in.size() >= 2 && t.eqn.out.size() == 1,
+            "needs an operand, an update, one result");
+  const Dims &shape = t.in_shape(), &window = t.in_shape(1);
+  t.require(t.in.size() >= 2 + shape.size() && window.size() == shape.size(),
+            "one start is needed for each dim");
+  std::vector<Span> spans;
+  for (std::size_t dim = 0; dim < shape.size(); ++dim) {
+    const auto start = known_start(t.graph, t.in[2 + dim].use, shape[dim], window[dim]);
+    if (!start) return std::nullopt;
+    spans.push_back({*start, window[dim]});
+  }
+  return one(with_window(t.graph, t.in[0], spans, {t.in[1], ""}));
+}
+
+bool contains(const Ints& list, std::size_t item) {
+  return std::ranges::find(list, static_cast<std::int64_t>(item)) != list.end();
+}
+
+// The updates of a scatter of one window, with the dims of the operand. nullopt for several
+// windows.
+std::optional<View> one_window(const Translation& t, const DimensionNumbers& numbers) {
+  const Ints window_dims = numbers.ints("update_window_dims"),
+             inserted = numbers.ints("inserted_window_dims");
+  if (!numbers.ints("operand_batching_dims").empty()) return std::nullopt;
+  const std::size_t rank = t.in[0].dims.size();
+  t.require(window_dims.size() + inserted.size() == rank && std::ranges::is_sorted(window_dims),
+            "the dimension numbers do not cover the operand");
+  const View& updates = t.in[2];
+  for (std::size_t dim = 0; dim < updates.dims.size(); ++dim) {
+    if (!contains(window_dims, dim) && !updates.dims[dim].empty()) return std::nullopt;
+  }
+  View window{updates.use, {}};
+  std::size_t next = 0;
+  for (std::size_t dim = 0; dim < rank; ++dim) {
+    if (contains(inserted, dim)) {
+      window.dims.emplace_back();
+      continue;
+    }
+    const auto from = static_cast<std::size_t>(window_dims[next++]);
+    t.require(from < updates.dims.size(), "a window dim is out of range");
+    window.dims.push_back(updates.dims[from]);
+  }
+  return window;
+}
+
+// The window of a scatter; nullopt when its place is not known, or not known to be inside.
+std::optional<std::vector<Span>> known_spans(const Translation& t, const DimensionNumbers& numbers,
+                                             const View& window) {
+  const Ints map = numbers.ints("scatter_dims_to_operand_dims");
+  std::vector<Span> spans;
+  for (const Labels& dim : window.dims) spans.push_back({0, t.graph.size_of(dim)});
+  const View& indices = t.in[1];
+  t.require(!indices.dims.empty(), "the indices have no dim");
+  for (std::size_t k = 0; k < map.size(); ++k) {
+    const std::size_t dim = t.axes({map[k]}, spans.size())[0];
+    const View entry =
+        slice_dim(t.graph, indices, indices.dims.size() - 1, static_cast<std::int64_t>(k), 1, 1);
+    const auto start = size_value(t.graph, entry.use);
+    if (!start || less_equal(0, *start) != Truth::kYes ||
+        less_equal(*start + spans[dim].count, t.in_shape()[dim]) != Truth::kYes) {
+      return std::nullopt;
+    }
+    spans[dim].start = *start;
+  }
+  return spans;
+}
+
+Views scatter_with(Translation& t, std::string_view combine) {
+  const front::Attr* function = front::find(t.eqn.attrs, "update_jaxpr");
+  const bool computes = combine.empty() && function && !function->is_none();
+  if (t.in.size() != 3 || t.eqn.out.size() != 1 || computes) return std::nullopt;
+  const DimensionNumbers numbers(t);
+  const auto window = one_window(t, numbers);
+  if (!window) return std::nullopt;
+  const auto spans = known_spans(t, numbers, *window);
+  if (!spans) return std::nullopt;
+  return one(with_window(t.graph, t.in[0], *spans, {*window, combine}));
+}
+
+Views scatter(Translation& t) { return scatter_with(t, ""); }
+Views scatter_add(Translation& t) { return scatter_with(t, "add"); }
+Views scatter_max(Translation& t) { return scatter_with(t, "max"); }
+Views scatter_min(Translation& t) { return scatter_with(t, "min"); }
+Views scatter_mul(Translation& t) { return scatter_with(t, "mul"); }
+Views scatter_sub(Translation& t) { return scatter_with(t, "sub"); }
+
+constexpr TranslationRow kRows[] = {
+    // sorted by primitive
+    {"dynamic_update_slice", dynamic_update_slice},
+    {"scatter", scatter},
+    {"scatter-add", scatter_add},
+    {"scatter-max", scatter_max},
+    {"scatter-min", scatter_min},
+    {"scatter-mul", scatter_mul},
+    {"scatter-sub", scatter_sub},
+};
+static_assert(std::ranges::is_sorted(kRows, {}, &TranslationRow::primitive));
+
+}  // namespace
+
+std::span<const TranslationRow> update_translations() { return kRows; }
+
+}  // namespace jaxport::axis
