@@ -107,7 +107,7 @@ Views stack(Translation& t) {
 Views concatenate(Translation& t) {
   require_equal_ranks(t);
   const std::size_t axis = t.axis("dimension", t.in[0].dims.size());
-  return one(join_dim(t.graph, t.in, axis));
+  return one(join_dim(t.graph, t.in, axis, Units::kStacked));
 }
 
 // --- indexing by constants

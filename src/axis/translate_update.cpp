@@ -44,7 +44,7 @@ View with_window(Graph& graph, const View& x, const std::vector<Span>& spans, co
   std::vector<View> pieces{with_window(graph, window, spans, update, dim + 1)};
   if (!(start == Dim(0))) pieces.insert(pieces.begin(), slice_dim(graph, x, dim, 0, start, 1));
   if (!(end == size(dim))) pieces.push_back(slice_dim(graph, x, dim, end, size(dim) - end, 1));
-  return join_dim(graph, std::move(pieces), dim);
+  return join_dim(graph, std::move(pieces), dim, Units::kJoined);
 }
 
 Views dynamic_update_slice(Translation& t) {

@@ -367,7 +367,7 @@ View concatenate_unequal(Graph& graph, std::vector<View> pieces, std::size_t axi
 
 }  // namespace
 
-View join_dim(Graph& graph, std::vector<View> pieces, std::size_t dim) {
+View join_dim(Graph& graph, std::vector<View> pieces, std::size_t dim, Units units) {
   std::vector<View> present;
   Dims sizes;
   for (View& piece : pieces) {
@@ -380,7 +380,8 @@ View join_dim(Graph& graph, std::vector<View> pieces, std::size_t dim) {
   if (present.size() == 1) return std::move(present[0]);
   const bool equal_sizes =
       std::ranges::all_of(sizes, [&](const Dim& size) { return size == sizes[0]; });
-  if (equal_sizes) return concatenate_equal(graph, std::move(present), dim);
+  const bool stacks = equal_sizes && (units == Units::kStacked || !sizes[0].is_one());
+  if (stacks) return concatenate_equal(graph, std::move(present), dim);
   Dim total = 0;
   for (const Dim& size : sizes) total = total + size;
   return concatenate_unequal(graph, std::move(present), dim, total);

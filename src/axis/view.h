@@ -19,8 +19,10 @@ View reshape(Graph& graph, const View& view, const Dims& shape);
 View slice_dim(Graph& graph, const View& view, std::size_t dim, const Dim& start, const Dim& count,
                std::int64_t stride);
 
-// The pieces one after the other along dim `dim`; at least one.
-View join_dim(Graph& graph, std::vector<View> pieces, std::size_t dim);
+// The pieces one after the other along dim `dim`; at least one. Equal pieces are stacked, those of
+// size 1 only when that is how they are meant.
+enum class Units : std::uint8_t { kStacked, kJoined };
+View join_dim(Graph& graph, std::vector<View> pieces, std::size_t dim, Units units);
 
 // One label for dim `dim`, which the value really has: a product is merged and a broadcast
 // materialised there. Other broadcasts stay virtual.

@@ -117,6 +117,13 @@ void Emitter::emit_pick(const Node& node) {
             count = node.sizes[static_cast<std::size_t>(along)];
   const std::int64_t k = pick_index(node);
   Value result;
+  const bool is_joined = std::ranges::any_of(facts_.users(&node), [](const Facts::User& user) {
+    return user.node && user.node->kind == Kind::kConcat;
+  });
+  if (dim.size() == 1 && is_joined) {  // a Concat wants the unit dim
+    result = op_.Slice(x, op_.ints({k}), op_.ints({k + 1}), op_.ints({physical}));
+    return define(node, result, renamed(best, along, std::nullopt));
+  }
   if (dim.size() == 1) {
     result =
         op_.Gather(x, op_.constant(int_scalar(DType::kI64, k)), onnx::Args{{"axis", physical}});

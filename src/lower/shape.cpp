@@ -97,7 +97,14 @@ Results dim_as_value(Ctx& c) {
   return c.cast(c.op.Squeeze(size), c.out_type().dtype);
 }
 
-constexpr Row kRows[] = {{"dim_as_value", dim_as_value}, {"pad", pad}, {"rev", rev}};
+// See rewrite.h.
+Results triangle(Ctx& c) {
+  const Value diagonal = c.constant(int_scalar(DType::kI64, c.param<std::int64_t>("diagonal")));
+  return c.op.Trilu(c.in(0), diagonal, onnx::Args{{"upper", c.param<bool>("upper") ? 1 : 0}});
+}
+
+constexpr Row kRows[] = {
+    {"dim_as_value", dim_as_value}, {"pad", pad}, {"rev", rev}, {"triangle", triangle}};
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 
 }  // namespace

@@ -182,7 +182,6 @@ constexpr Activation row(std::string_view name, AlphaRange alpha = {}) {
 }
 
 constexpr double kTiny = std::numeric_limits<double>::min();
-constexpr double kBelowOne = 1 - std::numeric_limits<double>::epsilon() / 2;
 constexpr double kHuge = std::numeric_limits<double>::max();
 
 // Where two functions agree the earlier one wins: celu with alpha 1 is elu.
@@ -200,7 +199,7 @@ constexpr Activation kActivations[] = {
     row<HardSigmoid>("hard_sigmoid", {kTiny, kHuge}),
     row<HardTanh>("hard_tanh"),
     row<Softsign>("softsign"),
-    row<LeakyRelu>("leaky_relu", {kTiny, kBelowOne}),
+    row<LeakyRelu>("leaky_relu", {kTiny, kHuge, false}),
     row<ThresholdedRelu>("thresholded_relu", {0, kHuge}),
     row<Elu>("elu", {kTiny, kHuge}),
     row<Celu>("celu", {kTiny, kHuge}),

@@ -19,7 +19,10 @@ struct Expr {
 // The values that the attribute alpha may have; without one the function has no alpha.
 struct AlphaRange {
   double least = 0, most = -1;
-  bool has(double alpha) const { return least <= alpha && alpha <= most; }
+  bool has_one = true;  // false: with 1 the function is the identity
+  bool has(double alpha) const {
+    return least <= alpha && alpha <= most && (has_one || alpha != 1);
+  }
   bool is_empty() const { return most < least; }
 };
 

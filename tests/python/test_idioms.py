@@ -411,7 +411,55 @@ DYNAMIC = [
     ),
 ]
 
-TABLES = [*ACTIVATIONS, *REDUCTIONS, *POOLS, *INDICES, *UPDATES, *DYNAMIC]
+SQUARE = [f32("B", "T", "T")]
+
+
+def blocks_to_space(first):
+    """Pixels from blocks of [N, C, H, W] whose place is the first or the second part of C."""
+
+    def fn(x):
+        n, c, h, w = x.shape
+        if first:
+            y = x.reshape(n, 2, 2, c // 4, h, w).transpose(0, 3, 4, 1, 5, 2)
+        else:
+            y = x.reshape(n, c // 4, 2, 2, h, w).transpose(0, 1, 4, 2, 5, 3)
+        return y.reshape(n, c // 4, 2 * h, 2 * w)
+
+    return fn
+
+
+def space_to_blocks(x):
+    n, c, h, w = x.shape
+    y = x.reshape(n, c, h // 3, 3, w // 3, 3).transpose(0, 3, 5, 1, 2, 4)
+    return y.reshape(n, 9 * c, h // 3, w // 3)
+
+
+SHAPES = [
+    index("tril", jnp.tril, SQUARE, "Trilu", [[f32("T", "S")], [bf16("T", 3)]]),
+    index("tril, lower", lambda x: jnp.tril(x, -2), SQUARE, "Trilu"),
+    index("triu", lambda x: jnp.triu(x, 1), SQUARE, "Trilu", [[f64("T", "S")]]),
+    index("triu of a transpose", lambda x: jnp.triu(x.mT, -1), SQUARE, "Trilu Transpose"),
+    index("static tril", jnp.tril, [f32(2, 5, 5)], "Where"),
+    index(
+        "pixel shuffle",
+        blocks_to_space(False),
+        [f32(2, 8, 3, 4)],
+        "DepthToSpace",
+        [[f32(1, 4, 3, 4)], [f32("B", 8, 3, 4)], [f16(2, 8, 3, 4)]],
+    ),
+    index(
+        "depth to space",
+        blocks_to_space(True),
+        [f32(2, 8, 3, 4)],
+        "DepthToSpace",
+        [[f32(1, 4, 3, 4)]],
+    ),
+    index(
+        "space to depth", space_to_blocks, [f32(2, 3, 6, 9)], "SpaceToDepth", [[f32(1, 3, 6, 9)]]
+    ),
+]
+
+TABLES = [*ACTIVATIONS, *REDUCTIONS, *POOLS, *INDICES, *UPDATES, *DYNAMIC, *SHAPES]
 
 
 @parity([rows for rows, _ in TABLES])

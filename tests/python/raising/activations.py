@@ -17,8 +17,8 @@ X = [f32(3, 7)]
 # What stands for a macro op that has no kernel, or a slow one, in a runtime.
 FORMS = {
     "Swish": ("Swish|Sigmoid", 2),
-    "ReduceLogSumExp": ("ReduceLogSumExp|Log", 6),
-    "PRelu": ("PRelu|LeakyRelu", 1),  # one slope for all
+    "ReduceLogSumExp": ("ReduceLogSumExp|Log", 9),
+    "PRelu": ("PRelu|LeakyRelu|Where", 3),  # LeakyRelu: one slope for all
 }
 ROWS: list[Row] = []
 
@@ -59,13 +59,14 @@ ROWS += [
     row("Softmax", "jax.nn", "softmax, first axis", lambda x: jax.nn.softmax(x, 0)),
     by_name("LogSoftmax", "log_softmax"),
     row("LogSoftmax", "jax.nn", "log_softmax, symbolic", jax.nn.log_softmax, [f32("B", 7)]),
-    row("ReduceLogSumExp", "jax.nn", "logsumexp", lambda x: jax.nn.logsumexp(x, -1)),
+    row("ReduceLogSumExp", "jax.nn", "logsumexp", lambda x: jax.nn.logsumexp(x, -1), moves=1),
     row(
         "ReduceLogSumExp",
         "jax.nn",
         "logsumexp, keepdims",
         lambda x: jax.nn.logsumexp(x, (0, 2), keepdims=True),
         [f32(3, 4, 5)],
+        moves=2,
     ),
     row("Gelu", "jax.nn", "gelu, bf16", jax.nn.gelu, [bf16(3, 7)], nodes=3),
     row("Gelu", "jax.nn", "gelu, f16", jax.nn.gelu, [f16(3, 7)], nodes=3),
@@ -241,7 +242,7 @@ def log_sum_exp(x):
     return jnp.log(jnp.sum(exp(x), -1))
 
 
-@spelled("ReduceLogSumExp", "max + log(sum(exp(x - max)))")
+@spelled("ReduceLogSumExp", "max + log(sum(exp(x - max)))", moves=2)
 def log_sum_exp_stable(x):
     top = x.max(-1, keepdims=True)
     return top + jnp.log(exp(x - top).sum(-1, keepdims=True))

@@ -371,12 +371,13 @@ hand(
     nodes=12,
     GatherND=1,
 )
+# Slice and Concat run up to 8 times as fast as a scatter in ONNX Runtime.
 hand(
     "at[i].set",
     lambda x, v: x.at[1].set(v),
     [*X, f32(7)],
-    moves=1,
-    nodes=2,
+    moves=3,
+    nodes=4,
     ScatterND_or_ScatterElements_or_Concat=1,
 )
 hand(
@@ -391,8 +392,8 @@ hand(
     "at[:, i].set",
     lambda x, v: x.at[:, 3].set(v),
     [*X, f32(3)],
-    moves=1,
-    nodes=2,
+    moves=3,
+    nodes=4,
     ScatterND_or_ScatterElements_or_Concat=1,
 )
 hand(
