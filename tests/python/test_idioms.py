@@ -231,7 +231,7 @@ INDICES = [
         FILL.replace(" Reshape", ""),
         [[u8(4, 9), FAR], [boolean(4, 9), FAR]],
     ),
-    index("nnx.Embed", EMBED, [i32("B", "T", lo=0, hi=8)], FILL),
+    index("nnx.Embed", EMBED, [i32("B", "T", lo=0, hi=8)], FILL.replace("Reshape", "Unsqueeze")),
     index(
         "equinox embedding",
         jax.vmap(eqx.nn.Embedding(9, 4, key=jax.random.key(0))),

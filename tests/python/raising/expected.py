@@ -11,9 +11,6 @@ _REASONS: dict[str, list[str]] = {
     "a sequence without a batch is reshaped for each operand of Attention": [
         "rotary | equinox | process_heads",
     ],
-    "the indices of an embedding are moved": [
-        "model | by hand | decoder",
-    ],
     "the bias of what was folded stays an Add": [
         "norm | nnx | Conv and BatchNorm [folded]",
         "norm | nnx | Linear and BatchNorm [folded]",
