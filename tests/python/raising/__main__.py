@@ -4,27 +4,18 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from raising.all_rows import MODELS, SPELLINGS
+from raising.all_rows import ROWS, measure_at
 from raising.expected import NOT_YET
 from raising.page import PAGE, with_tables
-from raising.table import Measured, measure
-
-ROWS = [*SPELLINGS, *MODELS]
-
-
-def measured_row(index: int) -> Measured:
-    warnings.simplefilter("ignore")
-    return measure(ROWS[index])
 
 
 def main() -> int:
     # JAX has threads, which do not survive a fork.
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        results = list(pool.map(measured_row, range(len(ROWS)), chunksize=20))
+        results = list(pool.map(measure_at, range(len(ROWS)), chunksize=20))
     held = {
         row.id: not row.complaints(measured) for row, measured in zip(ROWS, results, strict=True)
     }

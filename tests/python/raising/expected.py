@@ -27,11 +27,11 @@ _REASONS: dict[str, list[str]] = {
         "idiom | by hand | image.resize, bilinear",
         "idiom | by hand | image.resize, bilinear, NHWC",
     ],
-    "pooling has no rule": [
+    "counts of windows by ones are not recognised": [
         "idiom | by hand | sum / count of ones, SAME [AveragePool]",
     ],
-    "x * (x > 0.5) is NaN at -inf": [
-        "activation | by hand | x * (x > 0.5) [ThresholdedRelu]",
+    "a slope above 1 is not recognised": [
+        "activation | equinox | PReLU [LeakyRelu]",
     ],
     "MatMul and Add do not become Gemm": [
         "idiom | by hand | x @ w + b, 2-D",

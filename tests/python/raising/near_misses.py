@@ -206,6 +206,7 @@ hand(
     "LogSoftmax", "a constant in the sum", lambda x: x - jnp.log(1 + exp(x).sum(-1, keepdims=True))
 )
 hand("LogSoftmax", "of another tensor", lambda x, y: y - jax.nn.logsumexp(x, -1, keepdims=True), XY)
+hand("ReduceLogSumExp", "sums that overflow", lambda x: jnp.log(exp(40 * x).sum(-1)))
 hand("ReduceLogSumExp", "a constant in the sum", lambda x: jnp.log(1 + exp(x).sum(-1)))
 
 # --- norms
@@ -321,6 +322,7 @@ hand(
     "slope above zero",
     lambda x: jnp.where(x > 0, np.float32([2, 3, 4, 5, 6, 7, 8]) * x, x),
 )
+hand("ThresholdedRelu", "NaN at -inf", lambda x: x * (x > 0.5))
 hand("Relu", "from 0.001", lambda x: jnp.maximum(x, 1e-3))
 hand("Relu", "one below zero", lambda x: jnp.where(x > 0, x, 1.0))
 hand("Relu", "another tensor", lambda x, y: jnp.where(x > 0, y, 0.0), XY)

@@ -47,7 +47,8 @@ def tally(rows: Sequence[Row]) -> str:
 
 def names_in(page: str) -> list[str]:
     """The names of the rows that the tables list."""
-    cells = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    tables = page.partition(MARK)[2]
+    cells = [line.split(" | ") for line in tables.splitlines() if line.startswith("| `")]
     return [cell[0].removeprefix("| ").strip("`") for cell in cells]
 
 

@@ -41,6 +41,7 @@ class Row:
         moves: the largest number of nodes that only move data.
         nodes: the largest number of nodes, if that says more than `ops` and `moves`.
         at_most: the largest number of nodes of an op.
+        rule: what the report must name, where the target prefers the parts of an op to the op.
         price: the largest sum of PRICES over all nodes; replaces `moves`.
     """
 
@@ -55,6 +56,7 @@ class Row:
     tolerance: str = "network"
     at_most: Mapping[str, int] = dataclasses.field(default_factory=dict)
     price: int | None = None
+    rule: str = ""
 
     @property
     def id(self) -> str:
@@ -70,6 +72,8 @@ class Row:
             for ops, count in self.ops.items()
             if measured.count(ops) != count
         ]
+        if self.rule and self.rule not in measured.raised:
+            found.append(f"{self.rule} is not raised")
         bounds = [(op, measured.count(op), most) for op, most in self.at_most.items()]
         bounds.append(("nodes", measured.nodes, self.nodes))
         bounds.append(("of price", measured.price, self.price))
@@ -92,6 +96,7 @@ class Measured:
     """A model that loads in ONNX Runtime and gives JAX's numbers."""
 
     ops: Mapping[str, int]
+    raised: frozenset[str]  # the rules that the report names
     error: float  # the largest difference, relative to the largest value or to 1
 
     def count(self, ops: str) -> int:
@@ -117,7 +122,8 @@ def measure(row: Row, **options: Any) -> Measured:
         for (name, have), want in zip(outputs.items(), run_jax(fn, arrays), strict=True):
             assert_close(name, want, have, row.tolerance)
             worst = max(worst, _error(want, have))
-    return Measured(compiled.stats()["ops"], worst)
+    raised = frozenset(finding.rule for finding in compiled.report.raised)
+    return Measured(compiled.stats()["ops"], raised, worst)
 
 
 def _error(want: np.ndarray, have: np.ndarray) -> float:

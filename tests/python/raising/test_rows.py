@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from raising.all_rows import MODELS, SPELLINGS
+from raising import page
+from raising.all_rows import ROWS
 from raising.expected import NOT_YET
+from raising.libraries import HAS_EQUIMO, HAS_HAIKU, HAS_KERAS
 from raising.table import measure
 from support.cases import assert_quiet
 
-ROWS = [*SPELLINGS, *MODELS]
 IDS = [row.id for row in ROWS]
 
 
@@ -35,3 +36,9 @@ def test_expected_failures_are_rows():
     libraries = {row.library for row in ROWS}
     known = {name for name in NOT_YET if name.split(" | ")[1] in libraries}
     assert known <= set(IDS)
+
+
+@pytest.mark.skipif(not (HAS_EQUIMO and HAS_HAIKU and HAS_KERAS), reason="a library is missing")
+def test_the_page_lists_these_rows():
+    names = page.names_in(page.PAGE.read_text(encoding="utf-8"))
+    assert names == [page.name_of(row) for row in ROWS], "run `make raising-table`"
