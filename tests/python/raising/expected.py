@@ -30,9 +30,6 @@ _REASONS: dict[str, list[str]] = {
     "counts of windows by ones are not recognised": [
         "idiom | by hand | sum / count of ones, SAME [AveragePool]",
     ],
-    "a slope above 1 is not recognised": [
-        "activation | equinox | PReLU [LeakyRelu]",
-    ],
     "MatMul and Add do not become Gemm": [
         "idiom | by hand | x @ w + b, 2-D",
         "idiom | by hand | w @ x + b of each row",
