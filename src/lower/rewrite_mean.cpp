@@ -41,8 +41,9 @@ bool is_plain(const Window& window, std::size_t dim) {
 }
 
 // The same sum of ones, which counts the elements without padding. Equal values are one node: this
-// is the constant, or the primitive, that a library divides by.
-Use counts_without_padding(Graph& graph, const Use& sum) {
+// is the constant, or the primitive, that a library divides by. Most libraries sum ones that have
+// only the dims of the window, some have all dims.
+Use counts_without_padding(Graph& graph, const Use& sum, bool all_dims) {
   auto info = std::make_shared<axis::PrimInfo>(*sum.node->prim);
   const Window window = window_of(info->eqn);
   axis::Pattern operand_axes, result_axes;
@@ -50,7 +51,7 @@ Use counts_without_padding(Graph& graph, const Use& sum) {
   for (std::size_t dim = 0; dim < window.size.size(); ++dim) {
     Dim &in = info->in[0].shape[dim], &out = info->out[0].shape[dim];
     const bool has_axis = !out.is_one();
-    if (is_plain(window, dim)) {
+    if (!all_dims && is_plain(window, dim)) {
       in = out = 1;
     } else {
       if (!in.is_one()) operand_axes.push_back({graph.label(in)});
@@ -60,6 +61,11 @@ Use counts_without_padding(Graph& graph, const Use& sum) {
   }
   const Use one = graph.scalar(1, info->in[0].dtype);
   return {graph.prim(info, {graph.relayout(one, operand_axes)})[0].node, result_axes};
+}
+
+bool divides_by_elements(Graph& graph, const Quotient& q) {
+  return q.divides && (q.count == counts_without_padding(graph, q.sum, false) ||
+                       q.count == counts_without_padding(graph, q.sum, true));
 }
 
 }  // namespace
@@ -83,7 +89,7 @@ Use window_mean(Graph& graph, const Use& use, const axis::UseCounts& uses, int o
   const axis::PrimInfo& sum = *q.sum.node->prim;
   if (!can_average(sum.eqn, sum.in[0], opset)) return {};
   const bool counts_padding = is_count(graph, q, volume(window_of(sum.eqn)));
-  if (!counts_padding && !(q.divides && q.count == counts_without_padding(graph, q.sum))) return {};
+  if (!counts_padding && !divides_by_elements(graph, q)) return {};
   auto info = std::make_shared<axis::PrimInfo>(sum);
   info->eqn.primitive = "reduce_window_mean";
   info->eqn.attrs.emplace_back("counts_padding", front::Attr{counts_padding});

@@ -76,11 +76,18 @@ Results scattered(Ctx& c, Value updates, std::string_view reduction) {
                           : mode == "clip" ? Outside::kMoved
                                            : Outside::kReported;
   const Positions positions = positions_of(c, indices, c.in_type(0).shape, windows, outside);
-  Dims update_shape = positions.at.shape();
-  update_shape.pop_back();
+  Dims places =
+      c.in_type(1).shape;  // without the windows' unit dims, which updates mostly lack too
+  places.pop_back();
+  for (std::int64_t dim : windows.partial) {
+    const Dim& size = windows.size[static_cast<std::size_t>(dim)];
+    if (!size.is_one()) places.push_back(size);
+  }
+  Dims update_shape = places;
   for (std::int64_t dim : windows.whole)
     update_shape.push_back(c.in_type(0).shape[static_cast<std::size_t>(dim)]);
-  const Values in{x, positions.at, c.reshape(updates, update_shape)};
+  places.push_back(positions.at.shape().back());
+  const Values in{x, c.reshape(positions.at, places), c.reshape(updates, update_shape)};
   onnx::Args args;
   if (!reduction.empty()) args.emplace_back("reduction", std::string(reduction));
   // XLA drops what a broken promise "promise_in_bounds" would write outside.

@@ -204,7 +204,7 @@ FAR = i32(2, 5, lo=-30, hi=30)
 ROW = i32(lo=-6, hi=6)
 EMBED = nnx.Embed(9, 4, rngs=nnx.Rngs(0))
 FILL = "Clip Gather Equal Reshape Where"
-SCATTER = "Clip Equal Reshape Where Cast Reshape Reshape ScatterND"
+SCATTER = "Clip Equal Reshape Where Cast Reshape ScatterND"
 
 INDICES = [
     index(
@@ -338,7 +338,7 @@ UPDATES = [
         "set at an index",
         lambda x, i, y: x.at[i].set(y),
         [f32(4, 8), ROW, f32(8)],
-        "Clip Gather Equal Where Cast Reshape Reshape ScatterND",
+        "Clip Gather Equal Where Cast Reshape ScatterND",
         [[f32(4, "B"), ROW, f32("B")]],
     ),
     index(

@@ -27,9 +27,6 @@ _REASONS: dict[str, list[str]] = {
         "idiom | by hand | image.resize, bilinear",
         "idiom | by hand | image.resize, bilinear, NHWC",
     ],
-    "counts of windows by ones are not recognised": [
-        "idiom | by hand | sum / count of ones, SAME [AveragePool]",
-    ],
     "MatMul and Add do not become Gemm": [
         "idiom | by hand | x @ w + b, 2-D",
         "idiom | by hand | w @ x + b of each row",
@@ -50,9 +47,6 @@ _REASONS: dict[str, list[str]] = {
         "idiom | keras | Conv2D",
         "idiom | keras | DepthwiseConv2D",
         "idiom | haiku | Conv2D",
-    ],
-    "index arithmetic stands around the op": [
-        "idiom | by hand | at[ids].add",
     ],
     "layouts cost more than they must": [
         "layout | by hand | MLP-Mixer",
