@@ -136,7 +136,7 @@ Shape static_shape(const Arrangement& dims, const Dims& sizes) {
 std::vector<Arrangement> Emitter::norm_candidates(const Node& node) const {
   std::vector<Arrangement> candidates = arrangements(node.edges[0], node.sizes);
   auto wish = wanted(node, LabelSet(node.sizes.size(), node.out));
-  if (wish && !hint(node)->order_only) candidates.push_back(std::move(*wish));
+  if (wish && !hint(node)->order_only) candidates.insert(candidates.begin(), std::move(*wish));
   return candidates;
 }
 

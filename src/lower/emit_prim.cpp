@@ -85,16 +85,16 @@ const Row* Emitter::row_for(const Node& node) const {
   return find_row(primitive_of(node), op_.opset());
 }
 
-void Emitter::report_missing() const {
-  std::vector<const Node*> missing;
-  collect_missing(plan_, op_.opset(), missing);
+void report_missing(const Plan& plan, int opset) {
+  std::vector<const axis::Node*> missing;
+  collect_missing(plan, opset, missing);
   if (missing.empty()) return;
   std::map<std::string_view, std::size_t> uses;
-  for (const Node* node : missing) ++uses[primitive_of(*node)];
-  const Node& first = *missing[0];
+  for (const axis::Node* node : missing) ++uses[primitive_of(*node)];
+  const axis::Node& first = *missing[0];
   const std::string_view name = primitive_of(first);
-  Error error("E012", fmt::format("no lowering for primitive '{}' at opset {}", name, op_.opset()));
-  error.at(front::to_string(facts_.program.location(first.location)));
+  Error error("E012", fmt::format("no lowering for primitive '{}' at opset {}", name, opset));
+  error.at(front::to_string(plan.facts.program.location(first.location)));
   error.equation(equation_text(first));
   std::vector<std::string> others;
   for (const auto& [other, count] : uses) {
@@ -136,7 +136,7 @@ Values Emitter::emit_region(const Node& node, std::size_t region, onnx::Builder&
                             const Values& arguments) {
   const Plan& plan = *plan_.regions.at(node.prim->regions[region].get());
   ShapeValues shapes(builder, shapes_);
-  Values results = Emitter(plan, plan.wishes, builder, shapes).run(arguments);
+  Values results = Emitter(plan, plan.choice, builder, shapes).run(arguments);
   enter(node);  // the region's nodes had lines of their own
   return results;
 }

@@ -49,16 +49,16 @@ std::size_t leading_units(const auto& dims) {
 
 }  // namespace
 
-Emitter::Emitter(const Plan& plan, const Hints& hints, onnx::Builder& builder, ShapeValues& shapes)
+Emitter::Emitter(const Plan& plan, const Choice& choice, onnx::Builder& builder,
+                 ShapeValues& shapes)
     : plan_(plan),
       facts_(plan.facts),
-      hints_(hints),
+      choice_(choice),
       op_(builder),
       shapes_(shapes),
       variants_(facts_.order().size()) {}
 
 void Emitter::run() {
-  report_missing();
   const axis::Program& program = facts_.program;
   Values arguments;
   for (const axis::Input& input : program.inputs) {
@@ -72,15 +72,17 @@ void Emitter::run() {
 Values Emitter::run(const Values& arguments) {
   define_inputs(arguments);
   for (const Node* node : facts_.order()) {
-    if (facts_.is_constant(node) || node->kind == Kind::kInput) continue;
+    if (facts_.is_constant(node)) continue;
     try {
-      emit(*node);
+      if (node->kind != Kind::kInput) emit(*node);
+      make_ready(*node);
     } catch (Error& error) {
       if (error.source().empty())
         error.at(front::to_string(facts_.program.location(node->location)));
       throw;
     }
   }
+  current_ = nullptr;
   Values results;
   for (std::size_t i = 0; i < facts_.program.outputs.size(); ++i) results.push_back(output(i));
   return results;
@@ -99,8 +101,17 @@ void Emitter::define_inputs(const Values& arguments) {
   }
 }
 
+void Emitter::make_ready(const Node& node) {
+  for (const Choice::Ready& ready : choice_.ready) {
+    if (ready.value->id != node.id) continue;
+    Conversion way = cheapest(&node, ready.layout);
+    if (!way.steps.empty()) converted(&node, std::move(way));
+  }
+}
+
 void Emitter::emit(const Node& node) {
   enter(node);
+  current_ = &node;
   switch (node.kind) {
     case Kind::kPointwise:
       return emit_pointwise(node);
@@ -147,38 +158,37 @@ void Emitter::define(const Node& node, Value value, const Arrangement& arrangeme
 
 std::vector<Arrangement> Emitter::arrangements(const Edge& edge, const Dims& sizes) const {
   std::vector<Arrangement> result;
-  const auto pieces = label_pieces(edge.axes, sizes);
   for (const Variant& variant : variants(edge.node)) {
-    Arrangement seen;
-    LabelSet done(sizes.size());
-    for (const PhysicalDim& dim : variant.layout) {
-      Labels labels;
-      for (const Piece& piece : dim) {
-        for (Label label : edge.axes[static_cast<std::size_t>(piece.axis)]) {
-          if (!done.has(label) && overlap(piece, pieces[static_cast<std::size_t>(label)])) {
-            done.add({label});
-            labels.push_back(label);
-          }
-        }
-      }
-      if (!labels.empty() || dim.empty()) seen.push_back(std::move(labels));
-    }
+    Arrangement seen = to_arrangement(variant.layout, edge.axes, sizes);
     if (std::ranges::find(result, seen) == result.end()) result.push_back(std::move(seen));
   }
   return result;
 }
 
-Emitter::Conversion Emitter::cheapest(const Edge& edge, const Dims& sizes,
-                                      const Arrangement& to) const {
-  const Layout target = to_layout(to, label_pieces(edge.axes, sizes));
+Emitter::Conversion Emitter::cheapest(const Node* node, const Layout& to) const {
   Conversion best{std::numeric_limits<double>::infinity(), {}, 0};
-  const auto& candidates = variants(edge.node);
+  const auto& candidates = variants(node);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    auto steps = conversion(candidates[i].layout, target);
+    auto steps = conversion(candidates[i].layout, to);
     if (!steps) continue;
     if (double price = price_of(*steps); price < best.price) best = {price, std::move(*steps), i};
   }
   return best;
+}
+
+Emitter::Conversion Emitter::cheapest(const Edge& edge, const Dims& sizes,
+                                      const Arrangement& to) const {
+  return cheapest(edge.node, to_layout(to, label_pieces(edge.axes, sizes)));
+}
+
+Value Emitter::converted(const Node* node, Conversion way) {
+  Value value = variants(node)[way.variant].value;
+  for (Step& step : way.steps) {
+    value = step.perm.empty() ? shapes_.reshape(value, sizes_of(step.after))
+                              : op_.Transpose(value, onnx::Args{{"perm", step.perm}});
+    variants(node).push_back({value, std::move(step.after)});
+  }
+  return value;
 }
 
 double Emitter::price(const Edge& edge, const Dims& sizes, const Arrangement& to) const {
@@ -209,13 +219,11 @@ Value Emitter::bring(const Edge& edge, const Dims& sizes, const Arrangement& to)
     throw Error("BUG", fmt::format("'{}' has no conversion to the layout that its user needs",
                                    edge.node->name));
   }
-  Value value = variants(edge.node)[way.variant].value;
-  for (Step& step : way.steps) {
-    value = step.perm.empty() ? shapes_.reshape(value, sizes_of(step.after))
-                              : op_.Transpose(value, onnx::Args{{"perm", step.perm}});
-    variants(edge.node).push_back({value, std::move(step.after)});
+  if (!way.steps.empty()) {
+    paid_.push_back(
+        {edge.node, current_, variants(edge.node)[way.variant].layout, way.steps.back().after});
   }
-  return value;
+  return converted(edge.node, std::move(way));
 }
 
 Value Emitter::bring_full(const Edge& edge, const Dims& sizes, const Arrangement& to) {

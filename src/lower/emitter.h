@@ -31,13 +31,16 @@ struct RopeLabels;
 
 class Emitter {
  public:
-  // Emits the program of `plan` into the graph of `builder`, with these hints in place of its own.
-  Emitter(const Plan& plan, const Hints& hints, onnx::Builder& builder, ShapeValues& shapes);
+  // Emits the program of `plan` into the graph of `builder`, with these layouts in place of its
+  // own.
+  Emitter(const Plan& plan, const Choice& choice, onnx::Builder& builder, ShapeValues& shapes);
 
-  // Emits the program as a whole model. Throws one Error E012 that lists all missing primitives.
+  // Emits the program as a whole model.
   void run();
   // Emits the program as a part of a graph. Arguments and results have all dims in jaxpr order.
   Values run(const Values& arguments);
+  // The conversions that emission had to make.
+  const std::vector<Paid>& paid() const { return paid_; }
 
  private:
   using Node = axis::Node;
@@ -56,6 +59,7 @@ class Emitter {
   // --- emitter.cpp: values and conversions
   void define_inputs(const Values& arguments);
   void emit(const Node& node);
+  void make_ready(const Node& node);
   Value output(std::size_t i);
   void define(const Node& node, Value value, const Arrangement& arrangement);
   bool is_constant(const Edge& edge) const { return facts_.is_constant(edge.node); }
@@ -65,7 +69,9 @@ class Emitter {
   }
   // How the existing variants of an operand look in the labels of its consumer.
   std::vector<Arrangement> arrangements(const Edge& edge, const Dims& sizes) const;
+  Conversion cheapest(const Node* node, const Layout& to) const;
   Conversion cheapest(const Edge& edge, const Dims& sizes, const Arrangement& to) const;
+  Value converted(const Node* node, Conversion way);
   double price(const Edge& edge, const Dims& sizes, const Arrangement& to) const;
   // Price and arrangement of an operand of a broadcasting op, which may lack leading unit dims.
   std::pair<double, Arrangement> broadcastable(const Edge& edge, const Dims& sizes,
@@ -78,7 +84,9 @@ class Emitter {
   std::string weight_name(const Node& node);
 
   // --- hints
-  const std::optional<Hint>& hint(const Node& node) const { return hints_[facts_.index(&node)]; }
+  const std::optional<Hint>& hint(const Node& node) const {
+    return choice_.hints[facts_.index(&node)];
+  }
   // The hint restricted to `labels`; nullopt without one.
   std::optional<Arrangement> wanted(const Node& node, const LabelSet& labels) const;
   std::optional<axis::Labels> wanted_order(const Node& node, const LabelSet& labels) const;
@@ -144,16 +152,17 @@ class Emitter {
   Values emit_region(const Node& node, std::size_t region, onnx::Builder& builder,
                      const Values& arguments);
   const Row* row_for(const Node& node) const;
-  void report_missing() const;
   void enter(const Node& node);  // sets the origin of the nodes to come
 
   const Plan& plan_;
   const Facts& facts_;
-  const Hints& hints_;
+  const Choice& choice_;
   onnx::Builder& op_;
   ShapeValues& shapes_;
   std::vector<std::vector<Variant>> variants_;  // by Facts::index
-  std::map<std::string, Value> constants_;      // by node and view
+  const Node* current_ = nullptr;               // nullptr: the outputs
+  std::vector<Paid> paid_;
+  std::map<std::string, Value> constants_;  // by node and view
   std::unordered_set<std::string> weight_names_;
   std::map<std::string, Values> prim_results_;  // by primitive instance
 };

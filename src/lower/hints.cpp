@@ -219,73 +219,64 @@ std::optional<Hint> seen_by(const Node& operand, const Arrangement& dims, const 
   return complete ? std::optional(std::move(hint)) : std::nullopt;
 }
 
-struct Vote {
-  double strength;
-  Hint hint;
-};
-
-// The layout with the largest sum of strengths; the first one on a tie. Few layouts differ, however
-// many consumers vote.
-std::optional<Vote> elected(const std::vector<Vote>& votes) {
-  struct Candidate {
-    const Vote* first;
-    double sum, strongest;
-  };
-  std::vector<Candidate> candidates;
-  for (const Vote& vote : votes) {
-    auto known = std::ranges::find_if(
-        candidates, [&](const Candidate& c) { return c.first->hint.dims == vote.hint.dims; });
-    if (known == candidates.end()) {
-      candidates.push_back({&vote, vote.strength, vote.strength});
-    } else {
-      known->sum += vote.strength;
-      known->strongest = std::max(known->strongest, vote.strength);
-    }
-  }
-  const auto best = std::ranges::max_element(candidates, {}, &Candidate::sum);
-  if (best == candidates.end()) return std::nullopt;
-  return Vote{best->strongest, best->first->hint};
-}
-
-// What one user of a value wants of it, given what is known of the user's own wish.
-std::optional<Vote> vote_of(const Facts& facts, const Node& value, const Facts::User& user,
-                            const std::optional<Vote>& theirs, int opset) {
-  if (!user.node) {  // a program output wants its jaxpr dims
-    const Facts::Output output = facts.output(user.operand);
-    auto hint = seen_by(value, output.dims, output.edge, output.sizes);
-    return hint ? std::optional(Vote{kStrong, std::move(*hint)}) : std::nullopt;
-  }
-  MaybeWish own;
-  if (theirs) own = Wish{theirs->strength, theirs->hint.dims};
-  const auto wish = operand_wish(*user.node, user.operand, own, opset);
-  if (!wish) return std::nullopt;
-  auto hint = seen_by(value, wish->dims, user.node->edges[user.operand], user.node->sizes);
-  return hint ? std::optional(Vote{wish->strength, std::move(*hint)}) : std::nullopt;
-}
+double strength(const Hint& hint) { return hint.order_only ? kWeak : kStrong; }
 
 }  // namespace
 
-Hints collect_wishes(const Facts& facts, int opset) {
-  const auto& order = facts.order();
-  std::vector<std::optional<Vote>> winner(order.size());
-  for (std::size_t n = order.size(); n-- > 0;) {
-    const Node* node = order[n];
-    if (facts.is_constant(node)) continue;
-    std::vector<Vote> votes;
-    for (const Facts::User& user : facts.users(node)) {
-      if (user.node && facts.is_constant(user.node)) continue;
-      const auto theirs = user.node ? winner[facts.index(user.node)] : std::nullopt;
-      if (auto vote = vote_of(facts, *node, user, theirs, opset)) votes.push_back(std::move(*vote));
+// Few layouts differ, however many consumers vote.
+std::optional<Hint> elected(const std::vector<Hint>& votes) {
+  struct Candidate {
+    Hint hint;
+    double sum;
+  };
+  std::vector<Candidate> candidates;
+  for (const Hint& vote : votes) {
+    auto known = std::ranges::find_if(candidates,
+                                      [&](const Candidate& c) { return c.hint.dims == vote.dims; });
+    if (known == candidates.end()) {
+      candidates.push_back({vote, strength(vote)});
+    } else {
+      known->sum += strength(vote);
+      known->hint.order_only = known->hint.order_only && vote.order_only;
     }
-    winner[n] = elected(votes);
   }
-  Hints hints(order.size());
-  for (std::size_t n = 0; n < order.size(); ++n) {
-    if (!winner[n]) continue;
-    hints[n] = winner[n]->hint;
-    hints[n]->order_only = winner[n]->strength < kStrong;
+  const auto best = std::ranges::max_element(candidates, {}, &Candidate::sum);
+  return best == candidates.end() ? std::nullopt : std::optional(best->hint);
+}
+
+std::optional<Hint> vote_of(const Facts& facts, const Node& value, const Facts::User& user,
+                            const Hints& wishes, int opset) {
+  if (!user.node) {  // a program output wants its jaxpr dims
+    const Facts::Output output = facts.output(user.operand);
+    return seen_by(value, output.dims, output.edge, output.sizes);
   }
-  return hints;
+  if (facts.is_constant(user.node)) return std::nullopt;
+  MaybeWish own;
+  if (const auto& theirs = wishes[facts.index(user.node)]) {
+    own = Wish{strength(*theirs), theirs->dims};
+  }
+  const auto wish = operand_wish(*user.node, user.operand, own, opset);
+  if (!wish) return std::nullopt;
+  auto hint = seen_by(value, wish->dims, user.node->edges[user.operand], user.node->sizes);
+  if (hint) hint->order_only = wish->strength < kStrong;
+  return hint;
+}
+
+Hints collect_wishes(const Facts& facts, int opset, Hints fixed) {
+  const auto& order = facts.order();
+  Hints wishes = std::move(fixed);
+  wishes.resize(order.size());
+  for (std::size_t n = order.size(); n-- > 0;) {
+    if (wishes[n] || facts.is_constant(order[n])) continue;
+    std::vector<Hint> votes;
+    for (const Facts::User& user : facts.users(order[n])) {
+      if (auto vote = vote_of(facts, *order[n], user, wishes, opset)) {
+        votes.push_back(std::move(*vote));
+      }
+    }
+    wishes[n] = elected(votes);
+  }
+  return wishes;
 }
 
 }  // namespace jaxport::lower

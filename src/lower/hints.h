@@ -15,12 +15,18 @@ namespace jaxport::lower {
 struct Hint {
   Arrangement dims;
   bool order_only = false;
+  friend bool operator==(const Hint&, const Hint&) = default;
 };
 using Hints = std::vector<std::optional<Hint>>;  // by Facts::index
 
 // One backward sweep: each consumer, with its own wish known, says what it wants of its operands; a
-// value elects the layout with the largest sum of strengths, the first consumer's on a tie.
-Hints collect_wishes(const Facts& facts, int opset);
+// value elects the layout with the largest sum of strengths, the first consumer's on a tie. Values
+// with a hint in `fixed` have that.
+Hints collect_wishes(const Facts& facts, int opset, Hints fixed = {});
+// What one user of a value wants of it, when everybody wants `wishes` of the user.
+std::optional<Hint> vote_of(const Facts& facts, const axis::Node& value, const Facts::User& user,
+                            const Hints& wishes, int opset);
+std::optional<Hint> elected(const std::vector<Hint>& votes);
 
 // The order in which a positional primitive takes operand `i`: its jaxpr dims permuted as its Row
 // asks.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "lower/label_set.h"
+
 namespace jaxport::lower {
 namespace {
 
@@ -235,6 +237,24 @@ Layout to_layout(const Arrangement& arrangement, const Pieces& pieces) {
     }
   }
   return merged(layout);
+}
+
+Arrangement to_arrangement(const Layout& layout, const axis::Pattern& axes, const Dims& sizes) {
+  const Pieces pieces = label_pieces(axes, sizes);
+  LabelSet done(sizes.size());
+  Arrangement result;
+  for (const PhysicalDim& dim : layout) {
+    axis::Labels labels;
+    for (const Piece& piece : dim) {
+      for (axis::Label label : axes[static_cast<std::size_t>(piece.axis)]) {
+        if (done.has(label) || !overlap(piece, pieces[static_cast<std::size_t>(label)])) continue;
+        done.add({label});
+        labels.push_back(label);
+      }
+    }
+    if (!labels.empty() || dim.empty()) result.push_back(std::move(labels));
+  }
+  return result;
 }
 
 Layout merged(const Layout& layout) {

@@ -30,6 +30,9 @@ using Arrangement = axis::Pattern;
 Pieces label_pieces(const axis::Pattern& axes, const Dims& sizes);
 // Labels that the operand lacks are left out.
 Layout to_layout(const Arrangement& arrangement, const Pieces& pieces);
+// A layout in the labels that run over the axes of its value. A label that the layout tears apart
+// stays whole, at its first appearance.
+Arrangement to_arrangement(const Layout& layout, const axis::Pattern& axes, const Dims& sizes);
 // Canonical form: adjacent pieces of one axis inside a dim become one.
 Layout merged(const Layout& layout);
 Dims sizes_of(const Layout& layout);

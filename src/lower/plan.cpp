@@ -4,7 +4,7 @@
 namespace jaxport::lower {
 
 Plan::Plan(const axis::Program& program, int opset, const UserLowerings& user)
-    : facts(program), wishes(collect_wishes(facts, opset)), lowerings(user) {
+    : facts(program), choice{collect_wishes(facts, opset), {}}, lowerings(user) {
   for (const axis::Program* region : axis::regions(program)) {
     regions.emplace(region, std::make_unique<Plan>(*region, opset, user));
   }
