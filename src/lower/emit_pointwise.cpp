@@ -154,6 +154,7 @@ std::pair<Values, Arrangement> Emitter::broadcast_operands(const Node& node) {
 }
 
 void Emitter::emit_pointwise(const Node& node) {
+  if (take_biased(node)) return;
   auto [values, arrangement] = broadcast_operands(node);
   front::Eqn eqn{std::string(node.name), {}, {}, node.attrs, node.location};
   std::vector<front::Type> in;

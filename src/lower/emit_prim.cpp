@@ -15,6 +15,11 @@ namespace jaxport::lower {
 using axis::Kind;
 using axis::Labels;
 
+Order order_of(const axis::Node& node, const Row& row) {
+  if (!row.order) return {};
+  return row.order(node.prim->eqn, node.prim->in, node.prim->out);
+}
+
 namespace {
 
 // Labels of the jaxpr dims of a type: an axis for each dim but the unit ones.
@@ -30,11 +35,6 @@ Arrangement permuted(const Arrangement& arrangement, const Ints& perm) {
   Arrangement result;
   for (std::int64_t i : perm) result.push_back(arrangement[static_cast<std::size_t>(i)]);
   return result;
-}
-
-Order order_of(const axis::Node& node, const Row& row) {
-  if (!row.order) return {};
-  return row.order(node.prim->eqn, node.prim->in, node.prim->out);
 }
 
 Ints entry(const std::vector<Ints>& orders, std::size_t i) {
@@ -116,6 +116,9 @@ Values Emitter::lower_prim(const Node& node, const Row& row, const Order& order)
     const Arrangement to =
         permuted(positional(node.prim->in[i], node.edges[i].axes), entry(order.in, i));
     operands.push_back(bring_full(node.edges[i], node.sizes, to));
+  }
+  if (const auto bias = bias_of(node)) {
+    operands.push_back(constant(*bias->constant, bias->add->sizes, {bias->features}, true));
   }
   Ctx ctx(op_, shapes_, node.prim->eqn, std::move(operands), node.prim->in, node.prim->out);
   ctx.with_regions(node.prim->regions.size(),

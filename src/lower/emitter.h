@@ -29,6 +29,9 @@ namespace jaxport::lower {
 struct RopeForm;
 struct RopeLabels;
 
+// How the row wants the operands of a positional primitive, and how it delivers the results.
+Order order_of(const axis::Node& node, const Row& row);
+
 class Emitter {
  public:
   // Emits the program of `plan` into the graph of `builder`, with these layouts in place of its
@@ -152,6 +155,16 @@ class Emitter {
   Values emit_region(const Node& node, std::size_t region, onnx::Builder& builder,
                      const Values& arguments);
   const Row* row_for(const Node& node) const;
+
+  // --- fold_bias.cpp
+  struct Bias {
+    const Node* add;       // the only user of the convolution
+    const Edge* constant;  // what it adds
+    Labels features;       // in labels of `add`
+  };
+  std::optional<Bias> bias_of(const Node& conv) const;
+  bool take_biased(const Node& add);  // the convolution before it has added the bias
+
   void enter(const Node& node);  // sets the origin of the nodes to come
 
   const Plan& plan_;
