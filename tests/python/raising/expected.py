@@ -15,13 +15,7 @@ _REASONS: dict[str, list[str]] = {
         "rotary | equinox | process_heads",
     ],
     "the bias of what was folded stays an Add": [
-        "norm | nnx | Conv and BatchNorm [folded]",
         "norm | nnx | Linear and BatchNorm [folded]",
-        "norm | linen | Conv and BatchNorm [folded]",
-        "norm | equinox | Conv2d and BatchNorm [folded]",
-        "norm | by hand | convolution, NCHW, scale and shift [folded]",
-        "norm | keras | Conv2D and BatchNormalization [folded]",
-        "norm | haiku | Conv2D and BatchNorm [folded]",
         "model | nnx | ResNet-50, NHWC",
     ],
     "no rule": [
@@ -39,23 +33,6 @@ _REASONS: dict[str, list[str]] = {
         "idiom | equinox | Linear, vmap",
         "idiom | keras | Dense",
         "idiom | haiku | Linear",
-    ],
-    "the bias of a convolution stays an Add": [
-        "idiom | by hand | convolution and bias, NHWC",
-        "idiom | by hand | convolution and bias, NCHW",
-        "idiom | nnx | Conv",
-        "idiom | nnx | Conv, depthwise",
-        "idiom | linen | Conv, strided",
-        "idiom | equinox | Conv2d, vmap",
-        "idiom | keras | Conv2D",
-        "idiom | keras | DepthwiseConv2D",
-        "idiom | haiku | Conv2D",
-    ],
-    "layouts cost more than they must": [
-        "layout | by hand | MLP-Mixer",
-        "layout | by hand | U-Net",
-        "layout | by hand | axial attention",
-        "layout | by hand | windowed attention",
     ],
 }
 NOT_YET = {name: reason for reason, names in _REASONS.items() for name in names}
