@@ -133,7 +133,23 @@ Views reduce_window(Translation& t, double fill) {
 }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-Views reduce_window_max(Translation& t) { return reduce_window(t, -kInfinity); }
+
+// ONNX Runtime fuses a Pad with the padding of a MaxPool behind it, whatever it pads with; not with
+// that of a second Pad.
+bool is_padded_twice(const Translation& t, const Padding& padding) {
+  const auto is_padded = [](const Dim& amount) { return !(amount == Dim(0)); };
+  return t.in[0].use.node->is(Kind::kPrim, "pad") && is_float(t.dtype()) &&
+         (std::ranges::any_of(padding.low, is_padded) ||
+          std::ranges::any_of(padding.high, is_padded));
+}
+
+Views reduce_window_max(Translation& t) {
+  t.require_operands(1);
+  const Padding padding = padding_of(t);
+  return is_padded_twice(t, padding) ? after_pad_of_all(t, padding, -kInfinity)
+                                     : reduce_window(t, -kInfinity);
+}
+
 Views reduce_window_min(Translation& t) { return reduce_window(t, kInfinity); }
 Views reduce_window_sum(Translation& t) { return reduce_window(t, 0); }
 

@@ -23,6 +23,7 @@ std::size_t merge_views(
 std::size_t fold_block_moves(
     onnx::Model& model);  // Reshape, Transpose, Reshape that are DepthToSpace or SpaceToDepth
 std::size_t fold_constants(onnx::Model& model);   // nodes that compute with small constants only
+std::size_t make_gemms(onnx::Model& model);       // MatMul and Add of matrices
 std::size_t share_constants(onnx::Model& model);  // equal small initializers become one
 
 struct Pass {

@@ -10,6 +10,7 @@ constexpr Pass kPipeline[] = {
     {"merge_views", merge_views},
     {"remove_noops", remove_noops},
     {"fold_block_moves", fold_block_moves},
+    {"make_gemms", make_gemms},
     {"hoist_invariants", hoist_invariants},
     {"fold_constants", fold_constants},
     {"share_constants", share_constants},

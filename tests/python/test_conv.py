@@ -132,6 +132,14 @@ POOLING = [
         [f32("B", 7, 8, 3)],
     ),
     case(
+        # ONNX Runtime would take the zeros for padding of the window.
+        "max_pool SAME of padded numbers below zero",
+        lambda x: window(
+            jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))), -jnp.inf, lax.max, (3, 3), (2, 2), "SAME"
+        ),
+        [f32(2, 6, 5, 3, lo=-3, hi=-1)],
+    ),
+    case(
         "max_pool of integers",
         lambda x: window(x, jnp.iinfo(jnp.int32).min, lax.max, (2, 2), (1, 1), "VALID"),
         [i32(1, 4, 4, 2)],

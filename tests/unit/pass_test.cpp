@@ -290,6 +290,26 @@ TEST_F(PassTest, casts_that_lose_something_stay) {
   EXPECT_EQ(merge_views(model), 0u);
 }
 
+// --- make_gemms
+
+TEST_F(PassTest, a_product_of_matrices_and_a_vector_are_one_gemm) {
+  const Value product = op.MatMul(x({4, 2}), x({2, 3}));
+  op.output(op.Add(x({3}), product), "y");
+  EXPECT_EQ(make_gemms(model), 1u);
+  EXPECT_THAT(ops(), ElementsAre("Gemm"));
+}
+
+TEST_F(PassTest, other_products_are_no_gemm) {
+  op.output(op.Add(op.MatMul(x({5, 4, 2}), x({2, 3})), x({3})), "batched");
+  op.output(op.Add(op.MatMul(x({4, 2}), x({2, 3})), x({4, 3})), "a matrix");
+  const Value twice = op.MatMul(x({4, 2}), x({2, 3}));
+  op.output(op.Mul(op.Add(twice, x({3})), twice), "used twice");
+  const Value outer = op.MatMul(x({4, 2}), x({2, 3})), bias = x({3});
+  op.output(conditional([&](Builder& b) { return b.Add(outer, bias); }), "of an outer graph");
+  EXPECT_EQ(make_gemms(model), 0u);
+  ops();
+}
+
 // --- fold_constants
 
 TEST_F(PassTest, movements_and_arithmetic_of_indices_are_folded) {

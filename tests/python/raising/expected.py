@@ -14,25 +14,11 @@ _REASONS: dict[str, list[str]] = {
     "a sequence without a batch is reshaped for each operand of Attention": [
         "rotary | equinox | process_heads",
     ],
-    "the bias of what was folded stays an Add": [
-        "norm | nnx | Linear and BatchNorm [folded]",
-        "model | nnx | ResNet-50, NHWC",
-    ],
     "no rule": [
         "idiom | by hand | eye, symbolic",
         "idiom | by hand | image.resize, nearest",
         "idiom | by hand | image.resize, bilinear",
         "idiom | by hand | image.resize, bilinear, NHWC",
-    ],
-    "MatMul and Add do not become Gemm": [
-        "idiom | by hand | x @ w + b, 2-D",
-        "idiom | by hand | w @ x + b of each row",
-        "idiom | nnx | Linear, 2-D",
-        "idiom | nnx | Linear, symbolic",
-        "idiom | linen | Dense",
-        "idiom | equinox | Linear, vmap",
-        "idiom | keras | Dense",
-        "idiom | haiku | Linear",
     ],
 }
 NOT_YET = {name: reason for reason, names in _REASONS.items() for name in names}
