@@ -120,7 +120,8 @@ def test_complex(case, capfd):
 
 
 def test_a_rotation_leaves_no_arithmetic_on_zeros():
-    ops = jaxport.to_onnx(rotated, [(3, 8), (3, 4)], return_mode="ir").stats()["ops"]
+    model = jaxport.to_onnx(rotated, [(3, 8), (3, 4)], opset=22, return_mode="ir")
+    ops = model.stats()["ops"]
     assert (ops["Mul"], ops["Cos"], ops["Sin"]) == (4, 1, 1)
     assert "Exp" not in ops
 
