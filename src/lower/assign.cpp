@@ -20,6 +20,8 @@ using axis::Node;
 // Every try emits the whole program. So many nodes are emitted in search of a better choice, or so
 // many tries made for a large program.
 constexpr std::size_t kMostNodes = 1500, kFewestTries = 3, kMostTries = 64;
+// Collecting wishes is cheaper than a try, but it looks at the whole program too.
+constexpr std::size_t kSweepsPerTry = 4;
 
 double price_of(const Draft& draft) {
   double sum = 0;
@@ -64,11 +66,12 @@ class Search {
     if (is_forced) return std::move(best_);
     tries_ = std::clamp(kMostNodes / std::max<std::size_t>(1, facts_.order().size()), kFewestTries,
                         kMostTries);
+    sweeps_ = kSweepsPerTry * tries_;
     const Classes classes(facts_);
     fixed_.resize(facts_.order().size());
     improve(classes.elect(plan_.choice.hints, opset_));
     improve(Choice{Hints(fixed_.size()), {}});  // nobody wishes anything
-    while (tries_ > 0 && repair(classes)) {
+    while (repair(classes)) {
     }
     return std::move(best_);
   }
@@ -85,6 +88,8 @@ class Search {
     draft.paid = emitter.paid();
     return draft;
   }
+
+  bool is_exhausted() const { return tries_ == 0 || sweeps_ == 0; }
 
   // Takes the choice if it is cheaper.
   bool improve(Choice choice) {
@@ -105,6 +110,8 @@ class Search {
 
   // The same with these layouts fixed; the other values follow the wishes.
   bool improve(Hints fixed) {
+    if (is_exhausted()) return false;
+    --sweeps_;
     Hints hints = collect_wishes(facts_, opset_, fixed);
     if (hints == plan_.choice.hints || !improve(Choice{std::move(hints), plan_.choice.ready})) {
       return false;
@@ -117,6 +124,7 @@ class Search {
   bool repair(const Classes& classes) {
     const std::vector<Paid> paid = best_.paid;
     for (const Paid& border : paid) {
+      if (is_exhausted()) return false;
       if (move(classes, border.value, border.to) || take_over(classes, border) ||
           move(classes, border.value, border.from) || hoist(border)) {
         return true;
@@ -165,7 +173,7 @@ class Search {
   Draft best_;
   Hints fixed_;  // of the best choice
   double price_ = std::numeric_limits<double>::infinity();
-  std::size_t tries_ = 0;
+  std::size_t tries_ = 0, sweeps_ = 0;                   // that are left
   std::set<std::pair<std::size_t, Arrangement>> tried_;  // class, dims
 };
 
