@@ -17,7 +17,7 @@ from pathlib import Path  # noqa: E402
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 import onnxruntime  # noqa: E402
-from measure import SCRATCH, save_result, seconds, summary  # noqa: E402
+from measure import SCRATCH, in_turns, save_result  # noqa: E402
 from models import VIT_BASE_INPUT, vit_base  # noqa: E402
 
 ROUNDS = 12
@@ -48,12 +48,7 @@ def main() -> None:
     expected = runners["jit"]()
     errors = {name: float(np.abs(run() - expected).max()) for name, run in runners.items()}
 
-    samples: dict[str, list[float]] = {name: [] for name in runners}
-    for _ in range(ROUNDS):
-        for name, run in runners.items():
-            run()
-            samples[name].append(seconds(run))
-    timings = {name: summary(taken) for name, taken in samples.items()}
+    timings = in_turns(runners, ROUNDS)
     ratios = {
         f"{statistic}_to_{other}": timings["jaxport"][statistic] / timings[other][statistic]
         for other in ("jax2onnx", "jit")

@@ -58,3 +58,13 @@ def summary(samples: list[float]) -> dict[str, Any]:
         "first": samples[0],
         "samples": samples,
     }
+
+
+def in_turns(runners: dict[str, Callable[[], Any]], rounds: int) -> dict[str, Any]:
+    """Times of candidates that take turns; each warms up right before it is timed."""
+    samples: dict[str, list[float]] = {name: [] for name in runners}
+    for _ in range(rounds):
+        for name, run in runners.items():
+            run()
+            samples[name].append(seconds(run))
+    return {name: summary(taken) for name, taken in samples.items()}

@@ -20,7 +20,7 @@ import jax2onnx  # noqa: E402
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
-from measure import save_result, seconds, summary  # noqa: E402
+from measure import in_turns, save_result  # noqa: E402
 from onnx import helper, numpy_helper  # noqa: E402
 
 import jaxport  # noqa: E402
@@ -115,12 +115,7 @@ def measured(op: str, batch: int, features: int, units: int) -> dict[str, Any]:
     }
     expected = runners["jit"]()
     errors = {name: float(np.abs(run() - expected).max()) for name, run in runners.items()}
-    samples: dict[str, list[float]] = {name: [] for name in runners}
-    for _ in range(ROUNDS):
-        for name, run in runners.items():
-            run()
-            samples[name].append(seconds(run))
-    timings = {name: summary(taken) for name, taken in samples.items()}
+    timings = in_turns(runners, ROUNDS)
     ratios = {
         f"to_{other}": timings["jaxport"]["best"] / timings[other]["best"]
         for other in ("op", "jax2onnx", "jit")

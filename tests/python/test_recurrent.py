@@ -289,3 +289,25 @@ def test_nnx_rnn_whose_call_counts_random_keys(make, op):
 def test_remarks_say_why_a_loop_stays():
     remarks = jaxport.to_onnx(LOOPS[1][0].fn, [("T", "B", FEATURES)], return_mode="ir").remarks
     assert any("several sequences" in str(remark) for remark in remarks)
+
+
+@pytest.mark.parametrize(("name", "op"), [("LSTM", "LSTM"), ("GRU", "GRU")])
+def test_haiku_cells(name, op):
+    haiku = pytest.importorskip("haiku", reason="the oldest environment has no Haiku")
+
+    def network(x):
+        core = getattr(haiku, name)(UNITS)
+        state = core.initial_state(x.shape[0])
+        return haiku.dynamic_unroll(core, x, state, time_major=False)[0]
+
+    x = jax.random.normal(KEY, (2, 5, FEATURES))
+    transformed = haiku.without_apply_rng(haiku.transform(network))
+    parameters = perturbed(transformed.init(KEY, x))
+
+    def fn(x):
+        return transformed.apply(parameters, x)
+
+    model = jaxport.to_onnx(fn, [x.shape])
+    assert [node.op_type for node in model.graph.node].count(op) == 1
+    equal, message = jaxport.allclose(fn, model, [x], rtol=1e-5, atol=1e-5)
+    assert equal, message
