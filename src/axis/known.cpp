@@ -20,6 +20,19 @@ std::optional<Dim> known_start(const Graph& graph, const Use& use, const Dim& si
   return inside ? start : std::nullopt;
 }
 
+std::optional<Progression> known_progression(Graph& graph, const Use& use) {
+  const Node& node = *use.node;
+  if (!is_integer(node.dtype) || use.flat().size() != 1) return std::nullopt;
+  if (node.kind == Kind::kIota) return Progression{0, 1};
+  if (!node.is(Kind::kPointwise, "add") && !node.is(Kind::kPointwise, "mul")) return std::nullopt;
+  const auto by = graph.scalar_value(graph.child(use, 1));
+  auto found = by ? known_progression(graph, graph.child(use, 0)) : std::nullopt;
+  if (!found) return std::nullopt;
+  const auto number = static_cast<std::int64_t>(*by);
+  if (node.name == "add") return Progression{found->start + number, found->step};
+  return Progression{found->start * number, found->step * number};
+}
+
 DimensionNumbers::DimensionNumbers(const Translation& t) : t_(t) {
   const front::Attr* numbers = front::find(t.eqn.attrs, "dimension_numbers");
   record_ = numbers ? numbers->get_if<front::Record>() : nullptr;

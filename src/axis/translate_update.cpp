@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing a window at a known place: the value is cut around the window and joined again.
+// Writing at a known place: the value is cut around a window, or into the teeth of a comb, and
+// joined again.
 #include <algorithm>
 #include <utility>
 
@@ -11,6 +12,9 @@
 
 namespace jaxport::axis {
 namespace {
+
+// A comb of more teeth is written as it is.
+constexpr std::int64_t kMostTeeth = 8;
 
 Views one(View view) { return std::vector<View>{std::move(view)}; }
 
@@ -115,13 +119,78 @@ std::optional<std::vector<Span>> known_spans(const Translation& t, const Dimensi
   return spans;
 }
 
+// The updates of a scatter that writes whole slices at several indices of one dim, with the dims of
+// the operand; nullopt for others.
+std::optional<View> slices_along(const Translation& t, const DimensionNumbers& numbers) {
+  const Ints window_dims = numbers.ints("update_window_dims"),
+             inserted = numbers.ints("inserted_window_dims");
+  const View &indices = t.in[1], &updates = t.in[2];
+  const bool is_one_dim = inserted.size() == 1 &&
+                          inserted == numbers.ints("scatter_dims_to_operand_dims") &&
+                          numbers.ints("operand_batching_dims").empty() &&
+                          indices.dims.size() == 2 && indices.dims[1].empty();
+  if (!is_one_dim || updates.dims.size() != t.in[0].dims.size() ||
+      window_dims.size() + 1 != updates.dims.size() || !std::ranges::is_sorted(window_dims)) {
+    return std::nullopt;
+  }
+  View slices{updates.use, {}};
+  Labels along;
+  for (std::size_t dim = 0; dim < updates.dims.size(); ++dim) {
+    if (!contains(window_dims, dim)) along = updates.dims[dim];
+  }
+  for (std::int64_t dim : window_dims) {
+    t.require(0 <= dim && dim < std::ssize(updates.dims), "a window dim is out of range");
+    slices.dims.push_back(updates.dims[static_cast<std::size_t>(dim)]);
+  }
+  const std::size_t axis = t.axes(inserted, updates.dims.size())[0];
+  slices.dims.insert(slices.dims.begin() + static_cast<std::ptrdiff_t>(axis), along);
+  return slices;
+}
+
+// x[..., start::step] is written; `step` divides the dim.
+View with_teeth(Graph& graph, const View& x, std::size_t dim, const Progression& at,
+                const Update& update) {
+  const Dim count = graph.size_of(update.value.dims[dim]);
+  std::vector<View> teeth;
+  for (std::int64_t k = 0; k < at.step; ++k) {
+    View tooth = slice_dim(graph, x, dim, k, count, at.step);
+    teeth.push_back(k == at.start ? written(graph, std::move(tooth), update) : std::move(tooth));
+  }
+  Unified pieces = unify(graph, std::move(teeth));
+  const Label along = graph.label(at.step);
+  pieces.dims[dim].push_back(along);
+  return {graph.stack(std::move(pieces.uses), along), std::move(pieces.dims)};
+}
+
+// x.at[..., start::step].set(y), as a window or a comb
+Views strided_update(Translation& t, const DimensionNumbers& numbers, std::string_view combine) {
+  const auto slices = slices_along(t, numbers);
+  const auto at = slices ? known_progression(t.graph, t.in[1].use) : std::nullopt;
+  if (!at || at->start < 0 || at->step < 1 || at->step > kMostTeeth) return std::nullopt;
+  const View& x = t.in[0];
+  const std::size_t dim = t.axes(numbers.ints("inserted_window_dims"), x.dims.size())[0];
+  const Dim count = t.graph.size_of(slices->dims[dim]), size = t.graph.size_of(x.dims[dim]);
+  for (std::size_t i = 0; i < x.dims.size(); ++i) {
+    if (i != dim && !(t.graph.size_of(slices->dims[i]) == t.in_shape()[i])) return std::nullopt;
+  }
+  if (at->step > 1) {
+    if (at->start >= at->step || !(count * Dim(at->step) == size)) return std::nullopt;
+    return one(with_teeth(t.graph, x, dim, *at, {*slices, combine}));
+  }
+  if (less_equal(Dim(at->start) + count, size) != Truth::kYes) return std::nullopt;
+  std::vector<Span> spans;
+  for (const Labels& labels : slices->dims) spans.push_back({0, t.graph.size_of(labels)});
+  spans[dim].start = at->start;
+  return one(with_window(t.graph, x, spans, {*slices, combine}));
+}
+
 Views scatter_with(Translation& t, std::string_view combine) {
   const front::Attr* function = front::find(t.eqn.attrs, "update_jaxpr");
   const bool computes = combine.empty() && function && !function->is_none();
   if (t.in.size() != 3 || t.eqn.out.size() != 1 || computes) return std::nullopt;
   const DimensionNumbers numbers(t);
   const auto window = one_window(t, numbers);
-  if (!window) return std::nullopt;
+  if (!window) return strided_update(t, numbers, combine);
   const auto spans = known_spans(t, numbers, *window);
   if (!spans) return std::nullopt;
   return one(with_window(t.graph, t.in[0], *spans, {*window, combine}));

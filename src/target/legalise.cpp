@@ -15,6 +15,7 @@
 #include "target/kernels.h"
 #include "target/magnitude.h"
 #include "target/plan.h"
+#include "target/scale.h"
 
 namespace jaxport::target {
 namespace {
@@ -239,7 +240,10 @@ void legalise(Model& model, Target target) {
   if (opset < onnx::kOldestOpset || opset > onnx::kNewestOpset) return;
   for (int round = 0; round < kMostRounds; ++round) {
     const Magnitudes magnitudes(model);
-    if (all_run(model, target, magnitudes)) return;
+    if (all_run(model, target, magnitudes)) {
+      if (target == Target::kOnnxRuntime) keep_scales(model);
+      return;
+    }
     Legaliser(model, target, magnitudes).run();
   }
   throw Error("BUG", "the model does not become legal");

@@ -31,6 +31,13 @@ CASES = [
         also=[[f64(3, 4), f64(4, 5)], [f32("B", 4), f32(4, 5)]],
     ),
     product("matmul batched", jnp.matmul, [f32("B", 3, 4), f32("B", 4, 5)]),
+    # ONNX Runtime would keep a scale beside a MatMul in f32.
+    product(
+        "matmul and a scale",
+        lambda x, y: (0.1 * x @ (y / 3)) * 0.7,
+        [f64(3, 4), f64(4, 5)],
+        also=[[f64("B", "T", 4), f64(4, "S")], [f64(3, 4), f64(4, 1)], [f32(3, 4), f32(4, 5)]],
+    ),
     product("matmul broadcasts", jnp.matmul, [f32(2, 1, 3, 4), f32(6, 4, 5)]),
     product("matmul of integers", jnp.matmul, [i32(3, 4), i32(4, 5)]),
     product(

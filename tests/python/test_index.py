@@ -73,6 +73,11 @@ SCATTER = [
         lambda x, i, y: x.at[i].set(y, unique_indices=True),
         [f32(5, 3), i32(1, lo=0, hi=4), f32(1, 3)],
     ),
+    exact("set every third", lambda x, y: x.at[:, 1::3].set(y), [f32("B", 6), f32("B", 2)]),
+    exact("set every third of seven", lambda x, y: x.at[:, 1::3].set(y), [f32(4, 7), f32(4, 2)]),
+    exact("set every second from 3", lambda x, y: x.at[3::2].set(y), [f32(8, 2), f32(3, 2)]),
+    exact("set several rows", lambda x, y: x.at[jnp.arange(2) + 1].set(y), [f32(5, 2), f32(2, 2)]),
+    exact("add to every second", lambda x, y: x.at[..., ::2].add(y), [f32(3, 4), f32(3, 2)]),
     exact("set a block", lambda x, y: x.at[1:3, 2:].set(y), [f32(4, 5), f32(2, 3)]),
     exact(
         "set drops out of bounds",

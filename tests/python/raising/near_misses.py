@@ -360,6 +360,22 @@ hand(
     ),
     HEADS,
 )
+
+
+@near(ROPE, "the second half reads the rotated first", HEADS)
+def rotated_in_turn(x):
+    lo, hi = jnp.split(x, 2, -1)
+    lo = lo * COS - hi * SIN
+    return jnp.concatenate([lo, hi * COS + lo * SIN], -1)
+
+
+@near(ROPE, "updates that read what was updated", HEADS)
+def updated_in_turn(x):
+    x = x.at[..., ::2].set(x[..., ::2] * COS - x[..., 1::2] * SIN)
+    return x.at[..., 1::2].set(x[..., 1::2] * COS + x[..., ::2] * SIN)
+
+
+hand(ROPE, "sines of other positions", lambda x: rotated(x, COS, SIN, COS, SIN[::-1]), HEADS)
 hand(
     ROPE,
     "halves without a sign",

@@ -109,6 +109,28 @@ def complex_halves(x):
     return jnp.concatenate([jnp.real(turned), jnp.imag(turned)], -1)
 
 
+@spelled("interleaved by at[..., ::2].set", BHTD, moves=0)
+def interleaved_updates(x):
+    cos, sin = jnp.cos(angles(6, 8)), jnp.sin(angles(6, 8))
+    even, odd = x[..., ::2], x[..., 1::2]
+    y = jnp.zeros_like(x).at[..., ::2].set(even * cos - odd * sin)
+    return y.at[..., 1::2].set(odd * cos + even * sin)
+
+
+@spelled("halves by at[..., :4].set", BHTD, moves=0)
+def half_updates(x):
+    cos, sin = jnp.cos(angles(6, 8)), jnp.sin(angles(6, 8))
+    lo, hi = x[..., :4], x[..., 4:]
+    return x.at[..., :4].set(lo * cos - hi * sin).at[..., 4:].set(hi * cos + lo * sin)
+
+
+@spelled("halves by roll and a sign", BHTD, moves=0)
+def half_roll(x):
+    table = jnp.tile(angles(6, 8), (1, 2))
+    sign = jnp.repeat(jnp.array([-1.0, 1.0]), 4)
+    return x * jnp.cos(table) + jnp.roll(x, 4, -1) * (sign * jnp.sin(table))
+
+
 @spelled("a part of the features", [f32(2, 4, 6, 12)], moves=2)
 def partial(x):
     cos, sin = jnp.cos(angles(6, 8)), jnp.sin(angles(6, 8))
