@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "jaxport/error.h"
+#include "lower/resize.h"
 
 namespace jaxport::lower {
 
@@ -138,6 +139,7 @@ void Emitter::emit(const Node& node) {
       if (node.name == "log_softmax") return emit_softmax(node, "LogSoftmax");
       if (node.name == "norm") return emit_norm(node);
       if (node.name == "attention") return emit_attention(node);
+      if (node.name == "resize") return emit_resize(node);
       if (node.name == "rope" || node.name == "partial_rope") return emit_rope(node);
       break;
     default:
@@ -229,6 +231,9 @@ Value Emitter::bring(const Edge& edge, const Dims& sizes, const Arrangement& to)
 Value Emitter::bring_full(const Edge& edge, const Dims& sizes, const Arrangement& to) {
   if (is_constant(edge) && is_static(to, sizes)) return constant(edge, sizes, to, true);
   const LabelSet mine(sizes.size(), edge.axes);
+  if (const auto repeats = repeats_of(to, mine, sizes); repeats && is_resizable(edge)) {
+    return repeated(edge, sizes, to, *repeats);
+  }
   Arrangement before, after;  // Expand turns the unit dims of `before` into the missing labels
   bool missing = false;
   for (const Labels& labels : to) {

@@ -140,6 +140,11 @@ class Emitter {
   double rope_price(const Node& node, const RopeLabels& labels, const RopeForm& form) const;
   Value position_ids(const Dim& batch, const Dim& time);
 
+  // --- emit_resize.cpp
+  void emit_resize(const Node& node);
+  bool is_resizable(const Edge& edge) const;
+  Value repeated(const Edge& edge, const Dims& sizes, const Arrangement& to, const Ints& times);
+
   // --- emit_move.cpp
   Value range(const Dim& size);
   void emit_iota(const Node& node);

@@ -6,6 +6,7 @@
 #include "lower/attention.h"
 #include "lower/emitter.h"
 #include "lower/norm.h"
+#include "lower/resize.h"
 #include "lower/rope.h"
 
 namespace jaxport::lower {
@@ -153,6 +154,15 @@ MaybeWish rope_wish(const Node& node, std::size_t i, const MaybeWish& own) {
   return Wish{kStrong, form.tables(labels)};
 }
 
+MaybeWish resize_wish(const Node& node, std::size_t i, const MaybeWish& own) {
+  if (!own || i != 0) return std::nullopt;
+  Wish wish = *own;
+  for (const ResizeAxis& axis : resize_axes(node)) {
+    for (Labels& dim : wish.dims) std::ranges::replace(dim, axis.to, axis.from);
+  }
+  return wish;
+}
+
 MaybeWish renamed_wish(const Node& node, const MaybeWish& own) {
   if (!own || node.role("o").empty()) return std::nullopt;
   Wish wish = *own;
@@ -180,6 +190,7 @@ MaybeWish operand_wish(const Node& node, std::size_t i, const MaybeWish& own, in
     case Kind::kMacro:
       if (node.name == "norm") return norm_wish(node, i, own);
       if (node.name == "attention") return attention_wish(node, i, own);
+      if (node.name == "resize") return resize_wish(node, i, own);
       if (node.name == "rope" || node.name == "partial_rope") return rope_wish(node, i, own);
       break;
     default:

@@ -7,6 +7,7 @@
 
 #include "lower/ctx.h"
 #include "lower/norm.h"
+#include "lower/resize.h"
 #include "lower/rewrite.h"
 #include "onnx/schema.h"
 #include "raise/raise.h"
@@ -20,15 +21,16 @@ using axis::Use;
 struct MacroOp {
   std::string_view macro, op;
 };
-constexpr std::array<MacroOp, 9> kMacroOps{{{"attention", "Attention"},
-                                            {"gru", "GRU"},
-                                            {"log_softmax", "LogSoftmax"},
-                                            {"logsumexp", "ReduceLogSumExp"},
-                                            {"lstm", "LSTM"},
-                                            {"partial_rope", "RotaryEmbedding"},
-                                            {"rnn", "RNN"},
-                                            {"rope", "RotaryEmbedding"},
-                                            {"softmax", "Softmax"}}};
+constexpr std::array<MacroOp, 10> kMacroOps{{{"attention", "Attention"},
+                                             {"gru", "GRU"},
+                                             {"log_softmax", "LogSoftmax"},
+                                             {"logsumexp", "ReduceLogSumExp"},
+                                             {"lstm", "LSTM"},
+                                             {"partial_rope", "RotaryEmbedding"},
+                                             {"resize", "Resize"},
+                                             {"rnn", "RNN"},
+                                             {"rope", "RotaryEmbedding"},
+                                             {"softmax", "Softmax"}}};
 
 std::string_view op_of(const axis::Node& node) {
   if (node.name == "norm") {
@@ -60,7 +62,15 @@ bool keeps_zero_rows(const axis::Node& node, target::Target target) {
 // ONNX Runtime takes 7 times as long for PRelu and for ReduceLogSumExp as for their parts.
 bool is_slow(const axis::Node& node, target::Target target) {
   return target == target::Target::kOnnxRuntime &&
-         (node.name == "logsumexp" || node.name == "prelu");
+         (node.name == "logsumexp" || node.name == "prelu" ||
+          (node.name == "resize" && is_slow_resize(node)));
+}
+
+// Integers are copied; no other dtype can stand in for them.
+bool has_resize(const axis::Node& node, int opset, target::Target target) {
+  constexpr int kSinceAxes = 18;
+  const DType dtype = is_float(node.dtype) && node.dtype != DType::kF64 ? DType::kF32 : node.dtype;
+  return opset >= kSinceAxes && target::runs(target, "Resize", opset, dtype);
 }
 
 bool has_lowering(const axis::Node& node, int opset, target::Target target) {
@@ -70,6 +80,7 @@ bool has_lowering(const axis::Node& node, int opset, target::Target target) {
     // ONNX Runtime has no f64 kernels for activations, but for their parts.
     return (!is_double || node.name == "relu") && find_row(node.name, opset) != nullptr;
   }
+  if (node.name == "resize") return has_resize(node, opset, target);
   // Narrower floats are computed in f32 where they have no kernel.
   return fits_attributes(node) && keeps_zero_rows(node, target) &&
          target::runs(target, op_of(node), opset, is_double ? DType::kF64 : DType::kF32);

@@ -55,7 +55,8 @@ bool treats_labels_alike(const Node& node) {
     case Kind::kRelayout:
       return true;
     case Kind::kMacro:
-      return node.name == "norm" || node.name == "softmax" || node.name == "log_softmax";
+      return node.name == "norm" || node.name == "resize" || node.name == "softmax" ||
+             node.name == "log_softmax";
     default:
       return false;
   }

@@ -154,6 +154,7 @@ constexpr Expansion kExpansions[] = {
     {"norm", expand_norm},
     {"partial_rope", expand_partial_rope},
     {"prelu", expand_prelu},
+    {"resize", expand_resize},
     {"rope", expand_rope},
     {"softmax", expand_softmax},
 };

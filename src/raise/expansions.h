@@ -7,6 +7,7 @@
 namespace jaxport::raise {
 
 axis::Use expand_partial_rope(axis::Graph& graph, const axis::Use& use);
+axis::Use expand_resize(axis::Graph& graph, const axis::Use& use);
 axis::Use expand_rope(axis::Graph& graph, const axis::Use& use);
 
 }  // namespace jaxport::raise

@@ -19,5 +19,6 @@ Rules attention_rules();
 Rules recurrent_rules();
 Rules activation_rules();
 Rules prelu_rules();
+Rules resize_rules();
 
 }  // namespace jaxport::raise

@@ -11,6 +11,7 @@ from raising import (
     attention_by_hand,
     idioms,
     norms,
+    resizing,
     rotary,
     stress,
     structures,
@@ -24,6 +25,7 @@ SPELLINGS = [
     *norms.ROWS,
     *activations.ROWS,
     *idioms.ROWS,
+    *resizing.ROWS,
 ]
 
 # Whole networks, and graphs whose layouts disagree.

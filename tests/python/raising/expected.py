@@ -16,9 +16,6 @@ _REASONS: dict[str, list[str]] = {
     ],
     "no rule": [
         "idiom | by hand | eye, symbolic",
-        "idiom | by hand | image.resize, nearest",
-        "idiom | by hand | image.resize, bilinear",
-        "idiom | by hand | image.resize, bilinear, NHWC",
     ],
 }
 NOT_YET = {name: reason for reason, names in _REASONS.items() for name in names}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small idioms that one ONNX op says: reductions, pooling, dense layers, indexing, resizing."""
+"""Small idioms that one ONNX op says: reductions, pooling, dense layers, indexing."""
 
 from __future__ import annotations
 
@@ -496,36 +496,6 @@ def pixel_shuffle(x):
 hand("depth to space, NHWC", depth_to_space, IMAGE, moves=3, nodes=3, Transpose=1)
 hand("space to depth, NHWC", space_to_depth, IMAGE, moves=3, nodes=3, Transpose=1)
 hand("pixel shuffle, NCHW", pixel_shuffle, NCHW, nodes=1, DepthToSpace=1)
-hand(
-    "image.resize, nearest",
-    lambda x: jax.image.resize(x, (2, 4, 12, 12), "nearest"),
-    NCHW,
-    nodes=1,
-    Resize=1,
-)
-hand(
-    "image.resize, bilinear",
-    lambda x: jax.image.resize(x, (2, 4, 12, 12), "bilinear"),
-    NCHW,
-    nodes=1,
-    Resize=1,
-)
-hand(
-    "image.resize, bilinear, NHWC",
-    lambda x: jax.image.resize(x, (2, 12, 9, 4), "bilinear"),
-    IMAGE,
-    moves=2,
-    nodes=3,
-    Resize=1,
-)
-hand(
-    "repeat of rows and columns",
-    lambda x: x.repeat(2, 2).repeat(2, 3),
-    NCHW,
-    nodes=3,
-    Resize_or_Expand=1,
-    moves=2,
-)
 hand("cumsum", lambda x: jnp.cumsum(x, 1), CumSum=1)
 hand("cumsum, reverse", lambda x: lax.cumsum(x, 0, reverse=True), CumSum=1)
 hand("flip", lambda x: jnp.flip(x, 1), Slice=1)

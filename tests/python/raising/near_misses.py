@@ -406,6 +406,26 @@ hand("CumSum", "cummax", lambda x: lax.cummax(x, 1))
 hand(
     "Resize", "lanczos3", lambda x: jax.image.resize(x, (2, 4, 9, 9), "lanczos3"), [f32(2, 4, 6, 6)]
 )
+PLACES = {
+    "aligned corners": np.arange(12) * 5 / 11,
+    "asymmetric": np.arange(12) / 2,
+    "a quarter too far": np.arange(12) / 2 + 0.25,
+    "almost linear": (np.arange(12) + 0.5) / 2 - 0.5 + 1e-4,
+}
+for name, places in PLACES.items():
+    near = np.maximum(0, 1 - np.abs(places - np.arange(6)[:, None])).astype(np.float32)
+    near /= near.sum(0)
+    hand("Resize", f"linear, {name}", lambda x, w=near: x @ w, SQUARE)
+hand(
+    "Resize",
+    "antialiased for another size",
+    lambda x: jax.image.scale_and_translate(
+        x, (6, 3), (1,), jnp.array([0.4]), jnp.array([0.0]), "linear"
+    ),
+    SQUARE,
+)
+hand("Resize", "rounded down", lambda x: x[:, (np.arange(9) * 6) // 9], SQUARE)
+hand("Resize", "in reverse", lambda x: x[:, ((np.arange(9) * 2 + 1) * 6 // 18)[::-1]], SQUARE)
 hand(
     "DepthToSpace",
     "rows and columns exchanged",

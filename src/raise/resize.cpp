@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// resize(x, weights…)[o…] = sum over i… of x[i…] weights[i, o]…, for one axis i or two;
+// resize(x, indices…)[o…] = x[indices[o]…] in mode nearest.
+//
+// jax.image.resize contracts each axis with a matrix that it computes from positions, or looks up
+// nearest neighbours. The matrix or table is evaluated here and compared with what ONNX Resize
+// would do; it stays an operand, so that the decomposition has JAX's own numbers.
+#include <algorithm>
+#include <unordered_set>
+
+#include "axis/pattern.h"
+#include "raise/interpolation.h"
+#include "raise/rules.h"
+#include "raise/views.h"
+
+namespace jaxport::raise {
+namespace {
+
+using axis::Graph;
+using axis::Kind;
+using axis::Label;
+using axis::Labels;
+using axis::Node;
+using axis::Pattern;
+using axis::Use;
+using Ints = std::vector<std::int64_t>;
+
+constexpr std::size_t kMostNodes = 96;  // of the arithmetic of a weight
+constexpr std::int64_t kMostWeights = 1 << 20;
+
+// --- values that depend on positions and literals alone
+
+bool is_static(const Node& node) {
+  return std::ranges::all_of(node.sizes, [](const Dim& size) { return size.is_static(); });
+}
+
+bool is_closed(const Node& root) {
+  std::unordered_set<const Node*> unsorted_seen{&root};
+  std::vector<const Node*> pending{&root};
+  while (!pending.empty()) {
+    const Node& node = *pending.back();
+    pending.pop_back();
+    const bool is_leaf = node.kind == Kind::kConstant || node.kind == Kind::kIota;
+    if (!is_static(node) || node.kind == Kind::kPrim || (node.edges.empty() && !is_leaf)) {
+      return false;
+    }
+    for (const axis::Edge& edge : node.edges) {
+      if (unsorted_seen.insert(edge.node).second) pending.push_back(edge.node);
+    }
+    if (unsorted_seen.size() > kMostNodes) return false;
+  }
+  return true;
+}
+
+// The value over these labels.
+Tensor evaluated(Graph& graph, const Use& use, const Labels& dims) {
+  std::shared_ptr<Graph> borrowed(&graph, [](Graph*) {});
+  front::Type type{use.node->dtype, {}};
+  for (Label label : dims) type.shape.push_back(graph.size(label));
+  axis::Program program;
+  program.graph = borrowed;
+  program.outputs = {{use, axis::axis_each(dims)}};
+  program.output_types = {type};
+  return axis::evaluate(program, {}, expand)[0];
+}
+
+// The same value as a constant over these labels.
+Use as_constant(Graph& graph, const Tensor& value, const Labels& dims) {
+  Use use = graph.constant(value);
+  axis::Substitution seen;
+  const Labels own = use.flat();
+  for (std::size_t i = 0; i < own.size(); ++i) seen.set(own[i], {dims[i]});
+  return seen(use);
+}
+
+// --- one axis
+
+struct Resized {
+  Use x, table;  // table: weights over (from, to), or indices over (to)
+  Label from, to;
+  Interpolation how;
+};
+
+// The resize below x along another axis, when it is one node with this; else empty.
+Use joinable(const Matcher& m, const Resized& r) {
+  Use x = r.x;
+  if (x.node->kind == Kind::kRelayout && m.uses[x.node] <= 1) x = m.graph.child(x, 0);
+  if (!x || !x.node->is(Kind::kMacro, "resize") || m.uses[x.node] > 1) return {};
+  const Labels other = m.graph.role(x, "o0");
+  const bool is_free = other.size() == 1 && other[0] != r.from && x.node->role("o1").empty();
+  const bool agrees =
+      *x.node->attr("mode")->get_if<std::string>() == r.how.mode &&
+      ((r.how.plain && flag(*x.node, "plain")) || (r.how.antialias && flag(*x.node, "antialias")));
+  return is_free && agrees ? x : Use{};
+}
+
+Use to_macro(const Matcher& m, const Resized& r, const Use& root) {
+  Graph& graph = m.graph;
+  std::vector<Use> operands{r.x, r.table};
+  axis::Roles roles{{"i0", {r.from}}, {"o0", {r.to}}};
+  bool plain = r.how.plain, antialias = r.how.antialias;
+  if (const Use inner = joinable(m, r)) {
+    operands = graph.children(inner);
+    operands.push_back(r.table);
+    roles = {{"i0", graph.role(inner, "i0")},
+             {"i1", {r.from}},
+             {"o0", graph.role(inner, "o0")},
+             {"o1", {r.to}}};
+    plain = plain && flag(*inner.node, "plain");
+    antialias = antialias && flag(*inner.node, "antialias");
+  }
+  return graph.macro("resize", operands, root.flat(), root.node->dtype, roles,
+                     {{"antialias", front::Attr{antialias}},
+                      {"mode", front::Attr{std::string(r.how.mode)}},
+                      {"plain", front::Attr{plain}}});
+}
+
+// --- linear and cubic: a contraction with a matrix
+
+Use match_weights(const Matcher& m, const Use& root) {
+  Graph& graph = m.graph;
+  const DType dtype = root.node->dtype;
+  if (!is_float(dtype) || dtype == DType::kF64) return {};
+  for (std::size_t k : {0u, 1u}) {
+    const Use weights = graph.child(root, k), x = graph.child(root, 1 - k);
+    const Labels labels = weights.flat(), from = axis::without(labels, root.flat()),
+                 to = axis::without(labels, x.flat());
+    if (labels.size() != 2 || from.size() != 1 || to.size() != 1 || from == to) continue;
+    const bool is_stored = graph.is_constant(weights);
+    if (x.node->dtype != dtype || weights.node->dtype != dtype) continue;
+    if (!is_closed(*weights.node) || is_closed(*x.node)) continue;
+    if (graph.size_of(labels).value() > kMostWeights) continue;
+    const Labels dims{from[0], to[0]};
+    const Tensor table = evaluated(graph, weights, dims);
+    const auto how = interpolation_by(table);
+    if (how) return to_macro(m, {x, as_constant(graph, table, dims), from[0], to[0], *how}, root);
+    if (!is_stored && are_means(table)) {
+      return m.miss("resize", root, "the weights are none of Resize");
+    }
+  }
+  return {};
+}
+
+// --- nearest: a look-up along one dim
+
+Ints ints_of(const front::Attr& attr) {
+  Ints values;
+  for (const front::Attr& item : *attr.get_if<front::List>()) {
+    const auto* number = item.get_if<std::int64_t>();
+    values.push_back(number ? *number : -1);
+  }
+  return values;
+}
+
+Ints field(const front::Eqn& eqn, std::string_view name) {
+  const auto* numbers = front::find(eqn.attrs, "dimension_numbers")->get_if<front::Record>();
+  const auto found =
+      std::ranges::find(numbers->fields, name, &std::pair<std::string, front::Attr>::first);
+  return ints_of(found->second);
+}
+
+// The dim of x that the gather looks up, when it takes all other dims whole.
+std::optional<std::size_t> looked_up(const axis::PrimInfo& gather) {
+  const Ints map = field(gather.eqn, "start_index_map");
+  const Dims &shape = gather.in[0].shape, &index = gather.in[1].shape;
+  if (map.size() != 1 || field(gather.eqn, "collapsed_slice_dims") != map) return std::nullopt;
+  if (index.size() != 2 || !index[1].is_one()) return std::nullopt;
+  const auto dim = static_cast<std::size_t>(map[0]);
+  const auto& sizes = *front::find(gather.eqn.attrs, "slice_sizes")->get_if<front::List>();
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const auto* size = sizes[i].get_if<std::int64_t>();
+    const auto* symbol = sizes[i].get_if<Dim>();
+    const Dim taken = size ? Dim(*size) : symbol ? *symbol : Dim(0);
+    if (i != dim && !(taken == shape[i])) return std::nullopt;
+  }
+  return dim;
+}
+
+// x as the result sees it, with a label of its own for the dim that is looked up.
+struct LookUp {
+  Use x;
+  Labels from, to;
+};
+LookUp look_up(Graph& graph, const Use& root, std::size_t dim) {
+  const axis::PrimInfo& gather = *root.node->prim;
+  const Ints offsets = field(gather.eqn, "offset_dims");
+  Pattern windows;  // of the result, dims of x other than `dim`
+  LookUp found;
+  std::size_t axis = 0;
+  for (std::size_t i = 0; i < gather.out[0].shape.size(); ++i) {
+    Labels labels = gather.out[0].shape[i].is_one() ? Labels{} : root.labels[axis++];
+    const bool is_window =
+        std::ranges::find(offsets, static_cast<std::int64_t>(i)) != offsets.end();
+    if (is_window)
+      windows.push_back(std::move(labels));
+    else
+      found.to = std::move(labels);
+  }
+  found.x.node = root.node->edges[0].node;
+  for (std::size_t i = 0, window = 0; i < gather.in[0].shape.size(); ++i) {
+    const Dim& size = gather.in[0].shape[i];
+    if (i == dim && !size.is_one()) found.from = {graph.label(size)};
+    const Labels& labels = i == dim ? found.from : windows[window++];
+    if (!size.is_one()) found.x.labels.push_back(labels);
+  }
+  return found;
+}
+
+bool rises(const Tensor& indices) {
+  for (std::int64_t j = 1; j < indices.size(); ++j) {
+    if (indices.int_at(j) < indices.int_at(j - 1)) return false;
+  }
+  return true;
+}
+
+Use match_indices(const Matcher& m, const Use& root) {
+  Graph& graph = m.graph;
+  const auto dim = looked_up(*root.node->prim);
+  if (!dim) return {};
+  const Use indices = graph.child(root, 1);
+  const LookUp found = look_up(graph, root, *dim);
+  if (found.from.size() != 1 || found.to.size() != 1 || indices.flat().size() != 1) return {};
+  const Dim from = graph.size(found.from[0]);
+  if (!from.is_static() || !is_closed(*indices.node) || is_closed(*found.x.node)) return {};
+  const Tensor table = evaluated(graph, indices, indices.flat());
+  const auto how = interpolation_at(table, from.value());
+  if (!how) {
+    const bool is_computed = !graph.is_constant(indices);
+    return is_computed && rises(table) ? m.miss("resize", root, "the indices are none of Resize")
+                                       : Use{};
+  }
+  const Use constant = as_constant(graph, table, found.to);
+  return to_macro(m, {found.x, constant, found.from[0], found.to[0], *how}, root);
+}
+
+Use match_resize(const Matcher& m, const Use& root) {
+  return root.node->kind == Kind::kContract ? match_weights(m, root) : match_indices(m, root);
+}
+
+constexpr std::string_view kRoots[] = {"contract", "gather"};
+constexpr std::string_view kNearMisses[] = {
+    // Corners are aligned: the last element is the last one of x.
+    R"(func @aligned_corners(%x: f32[B,4]) -> (%y) {
+  %j: f32[7] = iota {dtype = f32, shape = (7), dimension = 0}
+  %half: f32[] = constant 0.5
+  %at: f32[7] = mul %j %half
+  %i: f32[4] = iota {dtype = f32, shape = (4), dimension = 0}
+  %row: f32[1,7] = reshape %at {new_sizes = (1, 7)}
+  %column: f32[4,1] = reshape %i {new_sizes = (4, 1)}
+  %far: f32[4,7] = sub %row %column
+  %distance: f32[4,7] = abs %far
+  %one: f32[] = constant 1.0
+  %near: f32[4,7] = sub %one %distance
+  %zero: f32[] = constant 0.0
+  %w: f32[4,7] = max %near %zero
+  %y: f32[B,7] = dot_general %x %w {dimension_numbers = (((1), (0)), ((), ()))}
+  return %y
+})",
+    // Every other element, but the even ones.
+    R"(func @even_elements(%x: f32[B,6]) -> (%y) {
+  %j: f32[4] = iota {dtype = f32, shape = (4), dimension = 0}
+  %step: f32[] = constant 1.5
+  %at: f32[4] = mul %j %step
+  %down: f32[4] = floor %at
+  %i: i32[4] = convert_element_type %down {new_dtype = i32}
+  %index: i32[4,1] = reshape %i {new_sizes = (4, 1)}
+  %y: f32[B,4] = gather %x %index {dimension_numbers = GatherDimensionNumbers{offset_dims = (0), collapsed_slice_dims = (1), start_index_map = (1), operand_batching_dims = (), start_indices_batching_dims = ()}, slice_sizes = (B, 1), fill_value = none, indices_are_sorted = false, mode = #promise_in_bounds, unique_indices = false}
+  return %y
+})"};
+// jax.image.resize(x, (B, 4), "linear", antialias=False)
+const Rule kResize{
+    .name = "resize",
+    .roots = kRoots,
+    .match = match_resize,
+    .sample = R"(func @resize(%x: f32[B,8]) -> (%y) {
+  %j: f32[4] = iota {dtype = f32, shape = (4), dimension = 0}
+  %half: f32[] = constant 0.5
+  %two: f32[] = constant 2.0
+  %middle: f32[4] = add %j %half
+  %place: f32[4] = mul %middle %two
+  %at: f32[4] = sub %place %half
+  %i: f32[8] = iota {dtype = f32, shape = (8), dimension = 0}
+  %row: f32[1,4] = reshape %at {new_sizes = (1, 4)}
+  %column: f32[8,1] = reshape %i {new_sizes = (8, 1)}
+  %far: f32[8,4] = sub %row %column
+  %distance: f32[8,4] = abs %far
+  %one: f32[] = constant 1.0
+  %near: f32[8,4] = sub %one %distance
+  %zero: f32[] = constant 0.0
+  %w: f32[8,4] = max %near %zero
+  %y: f32[B,4] = dot_general %x %w {dimension_numbers = (((1), (0)), ((), ()))}
+  return %y
+})",
+    .near_misses = kNearMisses,
+};
+
+constexpr const Rule* kRules[] = {&kResize};
+
+}  // namespace
+
+Rules resize_rules() { return kRules; }
+
+}  // namespace jaxport::raise
