@@ -143,8 +143,8 @@ format: setup ## format C++ and Python in place
 	$(BIN)/ruff check --fix --quiet .
 lint: setup ## clang-tidy over all C++ files
 	tools/setup.sh system lint
-	cmake --preset dev --log-level=WARNING
-	run-clang-tidy -quiet -p build/dev -j $(JOBS) '$(CURDIR)/(src|tests)/'
+	cmake --preset dev --log-level=WARNING -DJAXPORT_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+	run-clang-tidy -quiet -p build/dev -j $(JOBS) -extra-arg=-Wno-unknown-warning-option '$(CURDIR)/(src|tests)/'
 
 .PHONY: clean
 clean: ## remove everything that was built or installed here

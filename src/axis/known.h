@@ -12,12 +12,13 @@ namespace jaxport::axis {
 std::optional<Dim> known_start(const Graph& graph, const Use& use, const Dim& size,
                                const Dim& count);
 
-// start + step * position, for the positions along an axis
-struct Progression {
-  std::int64_t start, step;
+// Indices start, start + step, … along one label.
+struct KnownSteps {
+  Dim start;
+  std::int64_t step;
+  Label along;
 };
-// The progression that an integer with one axis is.
-std::optional<Progression> known_progression(Graph& graph, const Use& use);
+std::optional<KnownSteps> known_steps(Graph& graph, const Use& use);
 
 // GatherDimensionNumbers or ScatterDimensionNumbers of an equation. E032 when they are malformed.
 class DimensionNumbers {

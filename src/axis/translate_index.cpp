@@ -112,29 +112,28 @@ Views concatenate(Translation& t) {
 
 // --- indexing by constants
 
-// A gather of one window: `count` elements of one dim from one index on, all of the other dims.
-struct WindowGather {
-  std::size_t axis;
-  Dim count;
-  bool collapsed;  // the dim is gone from the result
-};
-
 Ints first_integers(std::size_t count) {
   Ints values(count);
   std::iota(values.begin(), values.end(), 0);
   return values;
 }
 
-std::optional<WindowGather> window_gather(const Translation& t) {
-  if (t.in[1].dims.size() != 1 || !t.in[1].dims[0].empty()) return std::nullopt;
+// A gather along one dim that takes all of the others: what it needs to know of its operand.
+struct DimGather {
+  std::size_t axis;
+  Dim count;  // of elements from each index on
+  Ints offset_dims;
+  bool collapsed;  // the dim is gone from the windows
+};
+
+std::optional<DimGather> dim_gather(const Translation& t) {
   const DimensionNumbers numbers(t);
   const Dims& shape = t.in_shape();
   const Ints map = numbers.ints("start_index_map");
   const Ints collapsed = numbers.ints("collapsed_slice_dims");
   const Dims sizes = front::get_dims(t.eqn, "slice_sizes");
   if (map.size() != 1 || sizes.size() != shape.size() || !(collapsed.empty() || collapsed == map) ||
-      !numbers.ints("operand_batching_dims").empty() ||
-      numbers.ints("offset_dims") != first_integers(shape.size() - collapsed.size())) {
+      !numbers.ints("operand_batching_dims").empty()) {
     return std::nullopt;
   }
   const std::size_t axis = t.axes(map, shape.size())[0];
@@ -142,25 +141,63 @@ std::optional<WindowGather> window_gather(const Translation& t) {
     if (dim != axis && !(sizes[dim] == shape[dim])) return std::nullopt;
   }
   if (!collapsed.empty() && !sizes[axis].is_one()) return std::nullopt;
-  return WindowGather{axis, sizes[axis], !collapsed.empty()};
+  return DimGather{axis, sizes[axis], numbers.ints("offset_dims"), !collapsed.empty()};
 }
 
-// With symbolic dims, x[:, 0] and x[:, 1:] arrive as a gather with a known index.
-Views gather(Translation& t) {
-  if (t.eqn.in.size() != 2 || t.eqn.out.size() != 1) return std::nullopt;
-  const auto start = size_value(t.graph, t.in[1].use);
-  const auto window = start ? window_gather(t) : std::nullopt;
-  if (!window) return std::nullopt;
-  // Outside, the result depends on the mode.
-  const Truth begins = less_equal(0, *start);
-  const Truth ends = less_equal(*start + window->count, t.in_shape()[window->axis]);
+// Whether the elements from `first` up to `limit` exist; outside, the result depends on the mode.
+bool lies_inside(const Translation& t, const Dim& first, const Dim& limit, const Dim& size) {
+  const Truth begins = less_equal(0, first), ends = less_equal(limit, size);
   const front::Attr* mode = front::find(t.eqn.attrs, "mode");
   const auto* name = mode ? mode->get_if<front::Enum>() : nullptr;
-  const bool promised =
-      name && name->name == "promise_in_bounds" && begins != Truth::kNo && ends != Truth::kNo;
-  if (!promised && (begins != Truth::kYes || ends != Truth::kYes)) return std::nullopt;
-  View view = slice_dim(t.graph, t.in[0], window->axis, *start, window->count, 1);
-  return one(window->collapsed ? without_dim(std::move(view), window->axis) : std::move(view));
+  if (name && name->name == "promise_in_bounds") return begins != Truth::kNo && ends != Truth::kNo;
+  return begins == Truth::kYes && ends == Truth::kYes;
+}
+
+// One window: with symbolic dims, x[:, 0] and x[:, 1:] arrive as a gather with a known index.
+Views window_gather(Translation& t, const DimGather& gather) {
+  const std::size_t rank = t.in_shape().size() - (gather.collapsed ? 1 : 0);
+  const auto start = size_value(t.graph, t.in[1].use);
+  if (!start || gather.offset_dims != first_integers(rank)) return std::nullopt;
+  const Dim limit = *start + gather.count;
+  if (!lies_inside(t, *start, limit, t.in_shape()[gather.axis])) return std::nullopt;
+  View view = slice_dim(t.graph, t.in[0], gather.axis, *start, gather.count, 1);
+  return one(gather.collapsed ? without_dim(std::move(view), gather.axis) : std::move(view));
+}
+
+// Elements at equal distances: x[::2] arrives as a gather in older JAX and with symbolic dims.
+Views strided_gather(Translation& t, const DimGather& gather) {
+  const auto steps = known_steps(t.graph, t.in[1].use);
+  if (!steps || !gather.collapsed || t.in[1].dims[0] != Labels{steps->along} || steps->step <= 0) {
+    return std::nullopt;
+  }
+  const Dim count = t.graph.size(steps->along);
+  const Dim limit = steps->start + (count - 1) * steps->step + 1, size = t.in_shape()[gather.axis];
+  // Where JAX clamps indices that break their promise, a slice is shorter than it should be.
+  const bool may_be_short = count.is_static() && !size.is_static();
+  if (!lies_inside(t, steps->start, limit, size) ||
+      (may_be_short && less_equal(limit, size) != Truth::kYes)) {
+    return std::nullopt;
+  }
+  View view = slice_dim(t.graph, t.in[0], gather.axis, steps->start, count, steps->step);
+  // The indexed dim stands where the windows leave a gap.
+  const Labels indexed = view.dims[gather.axis];
+  view = without_dim(std::move(view), gather.axis);
+  std::size_t gap = 0;
+  while (gap < gather.offset_dims.size() &&
+         gather.offset_dims[gap] == static_cast<std::int64_t>(gap)) {
+    ++gap;
+  }
+  view.dims.insert(view.dims.begin() + static_cast<std::ptrdiff_t>(gap), indexed);
+  return one(std::move(view));
+}
+
+Views gather(Translation& t) {
+  if (t.eqn.in.size() != 2 || t.eqn.out.size() != 1) return std::nullopt;
+  const Pattern& index = t.in[1].dims;
+  if (index.empty() || index.size() > 2 || !index.back().empty()) return std::nullopt;
+  const auto along_dim = dim_gather(t);
+  if (!along_dim) return std::nullopt;
+  return index.size() == 1 ? window_gather(t, *along_dim) : strided_gather(t, *along_dim);
 }
 
 front::Attr int_list(const Ints& values) {

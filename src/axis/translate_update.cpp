@@ -148,13 +148,14 @@ std::optional<View> slices_along(const Translation& t, const DimensionNumbers& n
 }
 
 // x[..., start::step] is written; `step` divides the dim.
-View with_teeth(Graph& graph, const View& x, std::size_t dim, const Progression& at,
+View with_teeth(Graph& graph, const View& x, std::size_t dim, const KnownSteps& at,
                 const Update& update) {
   const Dim count = graph.size_of(update.value.dims[dim]);
   std::vector<View> teeth;
   for (std::int64_t k = 0; k < at.step; ++k) {
     View tooth = slice_dim(graph, x, dim, k, count, at.step);
-    teeth.push_back(k == at.start ? written(graph, std::move(tooth), update) : std::move(tooth));
+    teeth.push_back(at.start == Dim(k) ? written(graph, std::move(tooth), update)
+                                       : std::move(tooth));
   }
   Unified pieces = unify(graph, std::move(teeth));
   const Label along = graph.label(at.step);
@@ -165,8 +166,10 @@ View with_teeth(Graph& graph, const View& x, std::size_t dim, const Progression&
 // x.at[..., start::step].set(y), as a window or a comb
 Views strided_update(Translation& t, const DimensionNumbers& numbers, std::string_view combine) {
   const auto slices = slices_along(t, numbers);
-  const auto at = slices ? known_progression(t.graph, t.in[1].use) : std::nullopt;
-  if (!at || at->start < 0 || at->step < 1 || at->step > kMostTeeth) return std::nullopt;
+  const auto at = slices ? known_steps(t.graph, t.in[1].use) : std::nullopt;
+  if (!at || at->step < 1 || at->step > kMostTeeth || less_equal(0, at->start) != Truth::kYes) {
+    return std::nullopt;
+  }
   const View& x = t.in[0];
   const std::size_t dim = t.axes(numbers.ints("inserted_window_dims"), x.dims.size())[0];
   const Dim count = t.graph.size_of(slices->dims[dim]), size = t.graph.size_of(x.dims[dim]);
@@ -174,10 +177,11 @@ Views strided_update(Translation& t, const DimensionNumbers& numbers, std::strin
     if (i != dim && !(t.graph.size_of(slices->dims[i]) == t.in_shape()[i])) return std::nullopt;
   }
   if (at->step > 1) {
-    if (at->start >= at->step || !(count * Dim(at->step) == size)) return std::nullopt;
+    const bool is_comb = less_equal(at->start, at->step - 1) == Truth::kYes;
+    if (!is_comb || !at->start.is_static() || !(count * at->step == size)) return std::nullopt;
     return one(with_teeth(t.graph, x, dim, *at, {*slices, combine}));
   }
-  if (less_equal(Dim(at->start) + count, size) != Truth::kYes) return std::nullopt;
+  if (less_equal(at->start + count, size) != Truth::kYes) return std::nullopt;
   std::vector<Span> spans;
   for (const Labels& labels : slices->dims) spans.push_back({0, t.graph.size_of(labels)});
   spans[dim].start = at->start;

@@ -79,6 +79,77 @@ Dim dim_attr(const axis::Node& node, std::string_view name) {
   return *attr->get_if<Dim>();
 }
 
+// Whether every element along the label that `pick` picks from is picked by somebody.
+bool picks_all(const Facts& facts, const axis::Node& pick) {
+  std::vector<std::int64_t> taken;
+  for (const Facts::User& user : facts.users(pick.edges[0].node)) {
+    if (user.node && user.node->kind == Kind::kPick && !facts.is_constant(user.node) &&
+        taken_piece(*user.node, "p") == taken_piece(pick, "p")) {
+      taken.push_back(pick_index(*user.node));
+    }
+  }
+  std::ranges::sort(taken);
+  const auto repeated = std::ranges::unique(taken);
+  taken.erase(repeated.begin(), repeated.end());
+  return pick.sizes[static_cast<std::size_t>(pick.role("p")[0])] == Dim(std::ssize(taken));
+}
+
+// A range of elements that a slice takes, in the operand's label.
+struct Part {
+  Dim start, limit;
+  std::int64_t stride;
+};
+Part part_of(const axis::Node& slice) {
+  return {dim_attr(slice, "start"), dim_attr(slice, "limit"),
+          *slice.attr("stride")->get_if<std::int64_t>()};
+}
+
+// `arrangement` with `label` alone in its dim, in which it comes first.
+Arrangement with_label_alone(const Arrangement& arrangement, Label label) {
+  Arrangement alone;
+  for (const Labels& dim : arrangement) {
+    const bool here = dim.size() > 1 && dim[0] == label;
+    if (here) alone.push_back({label});
+    alone.emplace_back(dim.begin() + (here ? 1 : 0), dim.end());
+  }
+  return alone;
+}
+
+// The part of a slice among the parts of all that take their piece of the operand apart.
+struct Tiling {
+  Ints sizes;
+  std::size_t mine = 0;
+};
+std::optional<Tiling> tiling_of(const Facts& facts, const axis::Node& slice) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
+  for (const Facts::User& user : facts.users(slice.edges[0].node)) {
+    if (!user.node || user.node->kind != Kind::kSlice || facts.is_constant(user.node) ||
+        !(taken_piece(*user.node, "i") == taken_piece(slice, "i"))) {
+      continue;
+    }
+    const Part part = part_of(*user.node);
+    if (part.stride == 1 && part.start.is_static() && part.limit.is_static()) {
+      tiles.emplace_back(part.start.value(), part.limit.value());
+    }
+  }
+  std::ranges::sort(tiles);
+  tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
+  const Part part = part_of(slice);
+  const Dim& whole = slice.sizes[static_cast<std::size_t>(slice.role("i")[0])];
+  if (tiles.size() < 2 || part.stride != 1 || !part.start.is_static() || !part.limit.is_static() ||
+      tiles.front().first != 0 || !(Dim(tiles.back().second) == whole)) {
+    return std::nullopt;
+  }
+  Tiling tiling;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const auto& [first, last] = tiles[i];
+    if (i + 1 < tiles.size() && last != tiles[i + 1].first) return std::nullopt;
+    if (first == part.start.value() && last == part.limit.value()) tiling.mine = i;
+    tiling.sizes.push_back(last - first);
+  }
+  return tiling;
+}
+
 }  // namespace
 
 // 0, 1, … as i64
@@ -116,44 +187,40 @@ void Emitter::emit_pick(const Node& node) {
   const Dim rest = rest_of(dim, along, node.sizes),
             count = node.sizes[static_cast<std::size_t>(along)];
   const std::int64_t k = pick_index(node);
-  Value result;
   const bool is_joined = std::ranges::any_of(facts_.users(&node), [](const Facts::User& user) {
     return user.node && user.node->kind == Kind::kConcat;
   });
   if (dim.size() == 1 && is_joined) {  // a Concat wants the unit dim
-    result = op_.Slice(x, op_.ints({k}), op_.ints({k + 1}), op_.ints({physical}));
-    return define(node, result, renamed(best, along, std::nullopt));
+    const Value unit = op_.Slice(x, op_.ints({k}), op_.ints({k + 1}), op_.ints({physical}));
+    return define(node, unit, renamed(best, along, std::nullopt));
   }
+  Value result;
   if (dim.size() == 1) {
     result =
         op_.Gather(x, op_.constant(int_scalar(DType::kI64, k)), onnx::Args{{"axis", physical}});
   } else if (dim[0] != along) {
     result = op_.Slice(x, op_.ints({k}), op_.ints({(rest * count).value()}), op_.ints({physical}),
                        op_.ints({count.value()}));
+  } else if (rest.is_static() && picks_all(facts_, node)) {
+    const Ints parts(static_cast<std::size_t>(count.value()), rest.value());
+    result = op_.call_n("Split", {x, op_.ints(parts)}, parts.size(),
+                        {{"axis", physical}})[static_cast<std::size_t>(k)];
   } else {
-    std::vector<std::int64_t> taken;
-    for (const Facts::User& user : facts_.users(edge.node)) {
-      if (user.node && user.node->kind == Kind::kPick && !facts_.is_constant(user.node) &&
-          taken_piece(*user.node, "p") == taken_piece(node, "p")) {
-        taken.push_back(pick_index(*user.node));
-      }
-    }
-    std::ranges::sort(taken);
-    taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
-    if (count.is_static() && rest.is_static() &&
-        static_cast<std::int64_t>(taken.size()) == count.value()) {
-      const Ints parts(taken.size(), rest.value());
-      result = op_.call_n("Split", {x, op_.ints(parts)}, taken.size(),
-                          {{"axis", physical}})[static_cast<std::size_t>(k)];
-    } else {
-      Dims shape = x.shape();
-      shape[dim_index] = rest;
-      result = op_.call_with_shape(
-          "Slice", {x, shapes_.dim(rest * k), shapes_.dim(rest * (k + 1)), op_.ints({physical})},
-          {}, shape);
-    }
+    Dims shape = x.shape();
+    shape[dim_index] = rest;
+    result = op_.call_with_shape(
+        "Slice", {x, shapes_.dim(rest * k), shapes_.dim(rest * (k + 1)), op_.ints({physical})}, {},
+        shape);
   }
   define(node, result, without(best, along));
+}
+
+Value Emitter::end_of(const Node& slice, const Dim& rest) {
+  const Part part = part_of(slice);
+  const Dim& whole = slice.sizes[static_cast<std::size_t>(slice.role("i")[0])];
+  const bool reaches_end = less_equal(whole, part.limit + part.stride - 1) == Truth::kYes;
+  if (part.limit.is_static() || !reaches_end) return shapes_.dim(part.limit * rest);
+  return op_.ints({std::numeric_limits<std::int64_t>::max()});
 }
 
 void Emitter::emit_slice(const Node& node) {
@@ -161,21 +228,12 @@ void Emitter::emit_slice(const Node& node) {
   const Label from = node.role("i")[0];
   const Labels& target = node.role("o");
   const std::optional<Label> to = target.empty() ? std::nullopt : std::optional(target[0]);
-  const Dim start = dim_attr(node, "start"), limit = dim_attr(node, "limit");
-  const std::int64_t stride = *node.attr("stride")->get_if<std::int64_t>();
+  const Part part = part_of(node);
   Arrangement best;
   double best_price = std::numeric_limits<double>::infinity();
   for (const Arrangement& seen : arrangements(edge, node.sizes)) {
     Arrangement candidate = split_before(seen, from);
-    if (stride != 1) {  // the label must be alone in its dim
-      Arrangement alone;
-      for (const Labels& dim : candidate) {
-        const bool here = dim.size() > 1 && dim[0] == from;
-        if (here) alone.push_back({from});
-        alone.emplace_back(dim.begin() + (here ? 1 : 0), dim.end());
-      }
-      candidate = std::move(alone);
-    }
+    if (part.stride != 1) candidate = with_label_alone(candidate, from);
     const double cost =
         price(edge, node.sizes, candidate) + regret(node, renamed(candidate, from, to));
     if (cost < best_price) best_price = cost, best = std::move(candidate);
@@ -185,41 +243,16 @@ void Emitter::emit_slice(const Node& node) {
   const auto physical = static_cast<std::int64_t>(dim_index);
   const Dim rest = rest_of(best[dim_index], from, node.sizes);
   Arrangement result = renamed(best, from, to);
-  // Slices that tile the axis are one Split.
-  std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
-  for (const Facts::User& user : facts_.users(edge.node)) {
-    if (!user.node || user.node->kind != Kind::kSlice || facts_.is_constant(user.node) ||
-        !(taken_piece(*user.node, "i") == taken_piece(node, "i")) ||
-        *user.node->attr("stride")->get_if<std::int64_t>() != 1) {
-      continue;
-    }
-    const Dim first = dim_attr(*user.node, "start"), last = dim_attr(*user.node, "limit");
-    if (first.is_static() && last.is_static()) tiles.emplace_back(first.value(), last.value());
-  }
-  std::ranges::sort(tiles);
-  tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
-  const Dim& whole_size = node.sizes[static_cast<std::size_t>(from)];
-  bool is_split = stride == 1 && tiles.size() > 1 && rest.is_static() && start.is_static() &&
-                  limit.is_static() && tiles.front().first == 0 &&
-                  Dim(tiles.back().second) == whole_size;
-  for (std::size_t i = 0; is_split && i + 1 < tiles.size(); ++i) {
-    is_split = tiles[i].second == tiles[i + 1].first;
-  }
-  if (is_split) {
-    Ints parts;
-    for (const auto& [first, last] : tiles) parts.push_back((last - first) * rest.value());
-    const auto mine =
-        std::ranges::find(tiles, std::pair(start.value(), limit.value())) - tiles.begin();
-    define(node,
-           op_.call_n("Split", {x, op_.ints(parts)}, tiles.size(),
-                      {{"axis", physical}})[static_cast<std::size_t>(mine)],
-           result);
-    return;
+  if (auto tiling = rest.is_static() ? tiling_of(facts_, node) : std::nullopt) {
+    for (std::int64_t& size : tiling->sizes) size *= rest.value();
+    const Values parts = op_.call_n("Split", {x, op_.ints(tiling->sizes)}, tiling->sizes.size(),
+                                    {{"axis", physical}});
+    return define(node, parts[tiling->mine], result);
   }
   Dims shape = x.shape();
   shape[dim_index] = to ? node.sizes[static_cast<std::size_t>(*to)] * rest : rest;
-  Values in{x, shapes_.dim(start * rest), shapes_.dim(limit * rest), op_.ints({physical})};
-  if (stride != 1) in.push_back(op_.ints({stride}));
+  Values in{x, shapes_.dim(part.start * rest), end_of(node, rest), op_.ints({physical})};
+  if (part.stride != 1) in.push_back(op_.ints({part.stride}));
   define(node, op_.call_with_shape("Slice", in, {}, shape), result);
 }
 

@@ -150,6 +150,7 @@ class Emitter {
   void emit_iota(const Node& node);
   void emit_pick(const Node& node);
   void emit_slice(const Node& node);
+  Value end_of(const Node& slice, const Dim& rest);  // where ONNX's Slice ends
   void emit_stack(const Node& node);
   void emit_concat(const Node& node);
   void emit_relayout(const Node& node);

@@ -65,6 +65,9 @@ MOVES = [
     symbolic("concatenate with a part", lambda x: jnp.concatenate([x, x[:1], x]), [f32("B", 2)]),
     symbolic("first half", lambda x: x[: (x.shape[0] + 1) // 2], [f32("B", 3)]),
     symbolic("every other one", lambda x: x[::2], [f32("B", 3)]),
+    symbolic("every third one after the first", lambda x: x[:, 1::3], [f32("B", "T + 1")]),
+    symbolic("every other one backwards", lambda x: x[::-2], [f32("B", 3)]),
+    symbolic("known rows", lambda x: x[jnp.array([0, 2, 4])], [f32("B + 4", 3)]),
     symbolic("backwards", lambda x: x[::-1, ::-1], [f32("B", "T")]),
     symbolic("roll by a size", lambda x: jnp.roll(x, x.shape[1], axis=0), [f32("B", "T")]),
     symbolic(
@@ -342,6 +345,14 @@ def test_dims(case, capfd):
 def test_same_padding_of_symbolic_sizes_is_not_computed(fn):
     model = jaxport.to_onnx(fn, [("B", "H", "W")], return_mode="ir")
     assert not {"Shape", "Pad"} & model.stats()["ops"].keys()
+
+
+@pytest.mark.parametrize(
+    "fn", [lambda x: x[1:], lambda x: x[::2], lambda x: x[:, 1::3], lambda x: x[::-1]]
+)
+def test_a_slice_up_to_the_end_does_not_compute_it(fn):
+    model = jaxport.to_onnx(fn, [("B + 1", "T + 1")], return_mode="ir")
+    assert model.stats()["ops"] == {"Slice": 1}
 
 
 def test_a_mean_over_symbolic_axes_is_one_node():
