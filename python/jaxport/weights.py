@@ -84,8 +84,12 @@ def _contents(value: Any) -> Iterator[tuple[str, Any]]:
         yield "", value.__func__
     elif isinstance(value, types.FunctionType):
         yield from _captured(value)
-    elif _is_variable(value):
+    elif _is_instance(value, "flax.nnx", "Variable"):
         yield "", _variable_value(value)
+    elif _is_instance(value, "keras", "Layer"):
+        # A layer holds its variables many times over; their own paths are the names to read.
+        for variable in value.variables:
+            yield variable.path.replace("/", "."), variable.value
     else:
         yield from getattr(value, "__dict__", {}).items()
     if isinstance(getattr(value, "__wrapped__", None), types.FunctionType):
@@ -122,9 +126,10 @@ def _defaults(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
             yield parameter.name, parameter.default
 
 
-def _is_variable(value: Any) -> bool:
-    nnx = sys.modules.get("flax.nnx")
-    return nnx is not None and isinstance(value, nnx.Variable)
+def _is_instance(value: Any, module: str, name: str) -> bool:
+    """isinstance() without an import: nothing is of a class that nobody has loaded."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(value, kind)
 
 
 def _variable_value(variable: Any) -> Any:

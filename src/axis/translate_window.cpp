@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "axis/translate.h"
+#include "axis/unpad.h"
 #include "front/combiner.h"
 
 namespace jaxport::axis {
@@ -67,6 +68,12 @@ bool is_all_ones(const front::Eqn& eqn, std::string_view name) {
   return std::ranges::all_of(dilation_of(eqn, name, 0), [](std::int64_t n) { return n == 1; });
 }
 
+std::vector<std::size_t> all_dims(const Padding& padding) {
+  std::vector<std::size_t> dims;
+  for (std::size_t i = 0; i < padding.low.size(); ++i) dims.push_back(i);
+  return dims;
+}
+
 // The equation without padding and dilation of its first operand, after a pad of it. dims[i]: where
 // the window's i-th dim is in the operand.
 Views after_pad(Translation& t, const Padding& padding, const std::vector<std::size_t>& dims,
@@ -107,6 +114,77 @@ Views after_pad(Translation& t, const Padding& padding, const std::vector<std::s
   return t.inliner.run(function, std::move(t.in));
 }
 
+// --- a pad before the window becomes padding of the window
+
+// The equation on what was padded. dims[i]: where the window's i-th dim is in the operand. Pads of
+// other dims stay as they are.
+Views with_more_padding(Translation& t, const Unpadded& operand, const Padding& padding,
+                        const std::vector<std::size_t>& dims) {
+  Ints low = operand.low, high = operand.high;
+  List pairs;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const std::int64_t before = padding.low[i].value() + std::exchange(low[dims[i]], 0),
+                       after = padding.high[i].value() + std::exchange(high[dims[i]], 0);
+    if (padding.low[i].value() < 0 || padding.high[i].value() < 0) return std::nullopt;
+    pairs.push_back(Attr{List{{Attr{before}, Attr{after}}}});
+  }
+  const auto is_padded = [](std::int64_t amount) { return amount != 0; };
+  if (std::ranges::any_of(low, is_padded) || std::ranges::any_of(high, is_padded)) {
+    return std::nullopt;
+  }
+  front::Function function;
+  front::Eqn window = t.eqn;
+  for (std::size_t i = 0; i < window.in.size(); ++i) {
+    front::Type type = t.in_type(i);
+    if (i == 0) type.shape = operand.shape;
+    window.in[i] = function.add_value(type);
+    function.params.push_back(window.in[i]);
+  }
+  window.out = {function.add_value(t.out_type())};
+  for (auto& [name, value] : window.attrs) {
+    if (name == "padding") value = Attr{pairs};
+  }
+  function.results = window.out;
+  function.eqns.push_back(std::move(window));
+  std::vector<View> operands = t.in;
+  operands[0] = operand.view;
+  return t.inliner.run(function, std::move(operands));
+}
+
+// Whether the window cannot tell the pad from padding of its own.
+using IsNeutral = bool (*)(Graph& graph, const Unpadded& operand);
+
+bool is_zero(Graph&, const Unpadded& operand) { return operand.fill == 0; }
+
+// Padding of a maximum with what no element is below.
+bool is_below_all(Graph& graph, const Unpadded& operand) {
+  const Use& x = operand.view.use;
+  if (operand.fill == -std::numeric_limits<double>::infinity()) return true;
+  if (!x.node->is(Kind::kPointwise, "max")) return false;
+  for (std::size_t k : {0u, 1u}) {
+    const auto least = graph.scalar_value(graph.child(x, k));
+    if (least && operand.fill <= *least) return true;
+  }
+  return false;
+}
+
+Views reduce_window_over_pad(Translation& t, const Padding& padding, IsNeutral is_neutral) {
+  if (!padding.is_static || !is_float(t.dtype()) || !is_all_ones(t.eqn, "window_dilation") ||
+      !is_all_ones(t.eqn, "base_dilation")) {
+    return std::nullopt;
+  }
+  const auto operand = unpadded(t);
+  if (!operand || !is_neutral(t.graph, *operand)) return std::nullopt;
+  if (operand->view.use.node->is(Kind::kPrim, "pad")) return std::nullopt;  // see is_padded_twice
+  const Ints kernel = front::get_ints(t.eqn, "window_dimensions");
+  for (std::size_t i = 0; i < kernel.size(); ++i) {  // no window sees nothing but padding
+    const bool sees_some = operand->low[i] + padding.low[i].value() < kernel[i] &&
+                           operand->high[i] + padding.high[i].value() < kernel[i];
+    if (!sees_some) return std::nullopt;
+  }
+  return with_more_padding(t, *operand, padding, all_dims(padding));
+}
+
 // A pooling op does it, and no strided slices.
 bool is_pool(const Translation& t, const std::vector<std::int64_t>& kernel, bool sums) {
   const auto windowed = std::ranges::count_if(kernel, [](std::int64_t n) { return n != 1; });
@@ -115,8 +193,7 @@ bool is_pool(const Translation& t, const std::vector<std::int64_t>& kernel, bool
 }
 
 Views after_pad_of_all(Translation& t, const Padding& padding, double fill) {
-  std::vector<std::size_t> dims;
-  for (std::size_t i = 0; i < padding.low.size(); ++i) dims.push_back(i);
+  const std::vector<std::size_t> dims = all_dims(padding);
   return after_pad(t, padding, dims, dilation_of(t.eqn, "base_dilation", dims.size()), fill);
 }
 
@@ -146,12 +223,16 @@ bool is_padded_twice(const Translation& t, const Padding& padding) {
 Views reduce_window_max(Translation& t) {
   t.require_operands(1);
   const Padding padding = padding_of(t);
+  if (Views pooled = reduce_window_over_pad(t, padding, is_below_all)) return pooled;
   return is_padded_twice(t, padding) ? after_pad_of_all(t, padding, -kInfinity)
                                      : reduce_window(t, -kInfinity);
 }
 
 Views reduce_window_min(Translation& t) { return reduce_window(t, kInfinity); }
-Views reduce_window_sum(Translation& t) { return reduce_window(t, 0); }
+Views reduce_window_sum(Translation& t) {
+  Views pooled = reduce_window_over_pad(t, padding_of(t), is_zero);
+  return pooled ? pooled : reduce_window(t, 0);
+}
 
 // A function of the user's: padding is what the function does not see.
 Views reduce_window_with_function(Translation& t) {
@@ -195,26 +276,34 @@ std::vector<std::size_t> spatial_dims(const Translation& t, std::size_t operand)
   return dims;
 }
 
+Ints kernel_of(const Translation& t) {
+  Ints kernel;
+  for (std::size_t dim : spatial_dims(t, 1)) kernel.push_back(t.in_shape(1)[dim].value());
+  return kernel;
+}
+
 bool is_same_conv(const Translation& t, const Padding& padding,
                   const std::vector<std::size_t>& dims) {
   if (!is_all_ones(t.eqn, "rhs_dilation")) return false;  // ONNX Runtime refuses it
   if (!is_all_ones(t.eqn, "lhs_dilation")) return false;
-  const std::vector<std::size_t> weight_dims = spatial_dims(t, 1);
   Dims sizes;
-  std::vector<std::int64_t> kernel;
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    sizes.push_back(t.in_type(0).shape[dims[i]]);
-    kernel.push_back(t.in_type(1).shape[weight_dims[i]].value());
-  }
-  return is_same(padding, sizes, kernel, front::get_ints(t.eqn, "window_strides"));
+  for (std::size_t dim : dims) sizes.push_back(t.in_shape()[dim]);
+  return is_same(padding, sizes, kernel_of(t), front::get_ints(t.eqn, "window_strides"));
+}
+
+Views conv_over_pad(Translation& t, const Padding& padding, const std::vector<std::size_t>& dims) {
+  if (!is_all_ones(t.eqn, "lhs_dilation")) return std::nullopt;
+  const auto operand = unpadded(t);
+  if (!operand || !is_zero(t.graph, *operand)) return std::nullopt;
+  return with_more_padding(t, *operand, padding, dims);
 }
 
 Views conv_general_dilated(Translation& t) {
   t.require_operands(2);
   const Padding padding = padding_of(t);
-  if (padding.is_static) return std::nullopt;
   const std::vector<std::size_t> dims = spatial_dims(t, 0);
   t.require(dims.size() == padding.low.size(), "'padding' does not fit the operand");
+  if (padding.is_static) return conv_over_pad(t, padding, dims);
   if (is_same_conv(t, padding, dims)) return std::nullopt;
   return after_pad(t, padding, dims, dilation_of(t.eqn, "lhs_dilation", dims.size()), 0);
 }

@@ -89,8 +89,7 @@ bool picks_all(const Facts& facts, const axis::Node& pick) {
     }
   }
   std::ranges::sort(taken);
-  const auto repeated = std::ranges::unique(taken);
-  taken.erase(repeated.begin(), repeated.end());
+  taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
   return pick.sizes[static_cast<std::size_t>(pick.role("p")[0])] == Dim(std::ssize(taken));
 }
 

@@ -29,8 +29,8 @@ Use rotated(Graph& graph, const Use& x, const Use& cos, const Use& sin, Label p)
 // The use with the labels `run`, which stand side by side in one axis, as one label.
 Use joined(Use use, const Labels& run, Label as) {
   for (Labels& axis : use.labels) {
-    const auto found = std::ranges::search(axis, run);
-    if (!found.empty()) *axis.erase(found.begin(), found.end() - 1) = as;
+    const auto found = std::search(axis.begin(), axis.end(), run.begin(), run.end());
+    if (found != axis.end()) *axis.erase(found, found + std::ssize(run) - 1) = as;
   }
   return use;
 }

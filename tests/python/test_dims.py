@@ -11,7 +11,7 @@ from jax import lax
 
 import jaxport
 from support.cases import case, check, f32, i32, parity, structs
-from support.models import NnxCnn, NnxViT
+from support.models import NnxCnn, NnxViT, module_list
 
 
 def symbolic(name, fn, inputs, tolerance="sum", sizes=(1, 2, 7, 64)):
@@ -398,10 +398,12 @@ class Decoder(nnx.Module):
 
     def __init__(self, rngs, width=16, layers=4):
         self.embedding = nnx.Embed(11, width, rngs=rngs)
-        self.norms = nnx.List([nnx.RMSNorm(width, rngs=rngs) for _ in range(2 * layers)])
-        self.project = nnx.List([nnx.Linear(width, 3 * width, rngs=rngs) for _ in range(layers)])
-        self.expand = nnx.List([nnx.Linear(width, 4 * width, rngs=rngs) for _ in range(layers)])
-        self.contract = nnx.List([nnx.Linear(4 * width, width, rngs=rngs) for _ in range(layers)])
+        self.norms = module_list([nnx.RMSNorm(width, rngs=rngs) for _ in range(2 * layers)])
+        self.project = module_list([nnx.Linear(width, 3 * width, rngs=rngs) for _ in range(layers)])
+        self.expand = module_list([nnx.Linear(width, 4 * width, rngs=rngs) for _ in range(layers)])
+        self.contract = module_list(
+            [nnx.Linear(4 * width, width, rngs=rngs) for _ in range(layers)]
+        )
 
     def __call__(self, tokens):
         x = self.embedding(tokens)

@@ -84,8 +84,9 @@ ACTIVATIONS = [
     ),
     activation("linen prelu", linen_prelu(), "LeakyRelu", also=[]),
     activation("equinox prelu", eqx.nn.PReLU(0.25), "LeakyRelu", also=[]),
-    activation("nnx prelu", nnx.PReLU(), "LeakyRelu", also=[]),
 ]
+if hasattr(nnx, "PReLU"):  # Flax 0.12
+    ACTIVATIONS.append(activation("nnx prelu", nnx.PReLU(), "LeakyRelu", also=[]))
 
 LOG_SUM_EXP = "ReduceMax Clip Reshape Sub Exp ReduceSum Log Add"
 REDUCTIONS = [
@@ -190,6 +191,76 @@ POOLS = [
         lambda x: average(linen, "VALID")(x) * 0.5,
         "AveragePool",
         ops="Transpose {} Transpose Mul",
+    ),
+]
+
+
+def border(fill=0.0, amounts=((0, 0), (1, 1), (0, 2), (0, 0))):
+    return lambda x: jnp.pad(x, amounts, constant_values=fill)
+
+
+def conv_of(padded, padding="VALID"):
+    kernel = jnp.cos(jnp.arange(3 * 3 * 3 * 4.0)).reshape(3, 3, 3, 4)
+    dims = ("NHWC", "HWIO", "NHWC")
+    return lambda x: lax.conv_general_dilated(
+        padded(x), kernel, (2, 2), padding, dimension_numbers=dims
+    )
+
+
+def largest_of(padded, padding="VALID"):
+    return lambda x: nnx.max_pool(padded(x), (3, 3), strides=(2, 2), padding=padding)
+
+
+def rectified(x):
+    return border()(jax.nn.relu(x))
+
+
+def twice(x):
+    return border(-1.0)(border()(x))
+
+
+BATCHES = [[f32("B", 8, 8, 3)], [f32("B", "H + 2", 8, 3)]]
+PADDED = [
+    pool("pad and convolution", conv_of(border()), "Conv", BATCHES),
+    pool("pad and padded convolution", conv_of(border(), [(1, 0), (2, 1)]), "Conv", BATCHES),
+    pool("pads one by one", conv_of(lambda x: border()(border()(x))), "Conv", BATCHES),
+    pool("pad and average", lambda x: average(linen, "VALID")(border()(x)), "AveragePool", BATCHES),
+    pool("pad and maximum", largest_of(border(-jnp.inf)), "MaxPool", BATCHES),
+    pool(
+        "positive numbers, pad and maximum",
+        largest_of(rectified),
+        "Relu MaxPool",
+        BATCHES,
+        ops="Transpose {} Transpose",
+    ),
+    # What the window would not pad with stays a Pad.
+    pool("pad with ones", conv_of(border(1.0)), "Conv", BATCHES, ops="Pad Transpose {} Transpose"),
+    pool(
+        "pad of the channels",
+        conv_of(border(0.0, ((0, 0), (1, 1), (0, 0), (1, 1)))),
+        "Conv",
+        inputs=[f32(2, 8, 8, 1)],
+        ops="Pad Transpose {} Transpose",
+    ),
+    pool(
+        "pad with zeros and maximum",
+        largest_of(border()),
+        "MaxPool",
+        BATCHES,
+        ops="Pad Transpose {} Transpose",
+    ),
+    pool(
+        "pads with different numbers",
+        conv_of(twice),
+        "Conv",
+        BATCHES,
+        ops="Pad Pad Transpose {} Transpose",
+    ),
+    pool(
+        "windows that see only the pad",
+        largest_of(border(-jnp.inf, ((0, 0), (3, 3), (0, 0), (0, 0)))),
+        "MaxPool",
+        ops="Pad Transpose {} Transpose",
     ),
 ]
 
@@ -459,7 +530,7 @@ SHAPES = [
     ),
 ]
 
-TABLES = [*ACTIVATIONS, *REDUCTIONS, *POOLS, *INDICES, *UPDATES, *DYNAMIC, *SHAPES]
+TABLES = [*ACTIVATIONS, *REDUCTIONS, *POOLS, *PADDED, *INDICES, *UPDATES, *DYNAMIC, *SHAPES]
 
 
 @parity([rows for rows, _ in TABLES])

@@ -61,6 +61,15 @@ def test_linen_paths():
     assert paths_of(module.bind(variables), kernel)[0].endswith("params.Dense_0.kernel")
 
 
+def test_keras_paths(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    keras = pytest.importorskip("keras")
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="hidden")], name="mlp")
+    assert weight_names(model, ("B", 4)) == {"mlp.hidden.kernel", "mlp.hidden.bias"}
+    kernel = model.layers[0].kernel.value
+    assert paths_of(lambda x: model(x), kernel) == ["model.mlp.hidden.kernel"]
+
+
 def test_bound_methods():
     model = models.NnxMlp(nnx.Rngs(0))
     (kernel, *_) = jax.tree.leaves(nnx.state(model.hidden))

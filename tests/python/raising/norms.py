@@ -113,8 +113,9 @@ ROWS += [
         "GroupNorm, two passes",
         with_nnx(lambda r: nnx.GroupNorm(8, num_groups=2, use_fast_variance=False, rngs=r)),
     ),
-    instance("nnx", "InstanceNorm", with_nnx(lambda r: nnx.InstanceNorm(8, rngs=r))),
 ]
+if hasattr(nnx, "InstanceNorm"):  # Flax 0.12
+    ROWS.append(instance("nnx", "InstanceNorm", with_nnx(lambda r: nnx.InstanceNorm(8, rngs=r))))
 
 # --- Flax Linen
 

@@ -26,7 +26,7 @@ from raising.libraries import (
 from raising.stress import Weights
 from raising.table import Row
 from support.cases import f32, i32
-from support.models import NnxBlock
+from support.models import NnxBlock, module_list
 
 WIDTH, HEADS = 24, 3
 TOKENS = [f32(2, 5, WIDTH)]
@@ -39,7 +39,7 @@ class VisionTransformer(nnx.Module):
     def __init__(self, rngs):
         self.patch = nnx.Conv(3, 48, (8, 8), (8, 8), rngs=rngs)
         self.position = nnx.Param(jax.random.normal(rngs.params(), (1, 16, 48)))
-        self.blocks = nnx.List([NnxBlock(48, 12, rngs) for _ in range(12)])
+        self.blocks = module_list([NnxBlock(48, 12, rngs) for _ in range(12)])
         self.norm = nnx.LayerNorm(48, rngs=rngs)
         self.head = nnx.Linear(48, 10, rngs=rngs)
 
@@ -99,11 +99,11 @@ class Bottleneck(nnx.Module):
             convolution = nnx.Conv(
                 inputs, outputs, (size, size), (step, step), use_bias=False, rngs=rngs
             )
-            return nnx.List(
+            return module_list(
                 [convolution, nnx.BatchNorm(outputs, use_running_average=True, rngs=rngs)]
             )
 
-        self.layers = nnx.List(
+        self.layers = module_list(
             [
                 layer(features, width, 1, 1),
                 layer(width, width, 3, stride),
@@ -135,7 +135,7 @@ class ResNet50(nnx.Module):
                 stride = 2 if stage > 0 and i == 0 else 1
                 blocks.append(Bottleneck(features, width * 2**stage, stride, rngs))
                 features = 4 * width * 2**stage
-        self.blocks = nnx.List(blocks)
+        self.blocks = module_list(blocks)
         self.head = nnx.Linear(features, 10, rngs=rngs)
 
     def __call__(self, x):

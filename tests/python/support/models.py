@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+module_list = getattr(nnx, "List", list)  # Flax 0.11 takes plain lists
+
 
 class NnxMlp(nnx.Module):
     def __init__(self, rngs: nnx.Rngs) -> None:
@@ -54,7 +56,7 @@ class NnxViT(nnx.Module):
         self.cls = nnx.Param(jax.random.normal(rngs.params(), (1, 1, width)))
         self.position = nnx.Param(jax.random.normal(rngs.params(), (1, 17, width)))
         blocks = [NnxBlock(width, 2, rngs) for _ in range(depth)]
-        self.blocks = nnx.List(blocks) if hasattr(nnx, "List") else blocks  # flax 0.12
+        self.blocks = module_list(blocks)
         self.norm = nnx.LayerNorm(width, rngs=rngs)
         self.head = nnx.Linear(width, 5, rngs=rngs)
 
