@@ -117,6 +117,16 @@ std::vector<View> translate(Translation& t) {
   return *translate_prim(t);
 }
 
+// An array without elements is the same whatever it comes from: a constant, which ends there and
+// folds. Layouts and ONNX Runtime's Expand have no notion of a size of zero.
+View constant_if_empty(Graph& graph, View view, const front::Type& type) {
+  if (std::ranges::none_of(type.shape, &Dim::is_zero)) return view;
+  if (!std::ranges::all_of(type.shape, &Dim::is_static)) return view;
+  Shape shape;
+  for (const Dim& size : type.shape) shape.push_back(size.value());
+  return graph.constant_view(allocate(type.dtype, std::move(shape)).tensor);
+}
+
 }  // namespace
 
 std::vector<View> Inliner::run(const front::Function& function, std::vector<View> arguments) {
@@ -130,7 +140,8 @@ std::vector<View> Inliner::run(const front::Function& function, std::vector<View
       throw Error("E032", fmt::format("argument {} of function '{}' does not fit its type", i,
                                       function.name));
     }
-    values[function.params[i]] = std::move(arguments[i]);
+    values[function.params[i]] = constant_if_empty(*program_.graph, std::move(arguments[i]),
+                                                   function.type(function.params[i]));
   }
   for (const front::Constant& constant : function.constants) {
     values[constant.value] = program_.graph->constant_view(constant.tensor, constant.path);
@@ -156,7 +167,7 @@ void Inliner::add(const front::Function& function, const front::Eqn& eqn,
     for (std::size_t i = 0; i < results.size(); ++i) {
       // The types in the file are what later equations rely on.
       t.require(fits(results[i], t.out_type(i)), "a result does not fit its type");
-      values[eqn.out[i]] = std::move(results[i]);
+      values[eqn.out[i]] = constant_if_empty(*program_.graph, std::move(results[i]), t.out_type(i));
     }
   } catch (Error& error) {
     if (error.source().empty() && location_ < program_.locations->size()) {

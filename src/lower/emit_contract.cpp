@@ -78,6 +78,12 @@ Arrangement rows_with_batch_first(const Arrangement& rows, const LabelSet& batch
   return result;
 }
 
+// MatMul takes a matrix and a vector, but ONNX Runtime 1.31 misreads the vector once it has fused a
+// Transpose of the matrix into the product. One column, which may have no labels, is safe.
+bool needs_column(const Arrangement& rows, const Labels& columns) {
+  return !rows.empty() || !columns.empty();
+}
+
 bool starts_with_unit(const Arrangement& arrangement) {
   return !arrangement.empty() && arrangement[0].empty();
 }
@@ -119,13 +125,23 @@ void Emitter::consider_constant_weight(const Node& node, std::size_t x, Product&
       }
     }
     right.push_back(inner);
-    const bool has_columns = !columns.empty() || has_batch;
+    const bool has_columns = needs_column(rows, columns);
     if (has_columns) right.push_back(columns);
     const Arrangement result = has_columns ? with(rows, columns) : rows;
     double cost = price(edge, node.sizes, left) + regret(node, result);
     if (wish) cost += missing_batch_dim(node, *wish, result);
     best.offer(cost, x, left, right, result);
+    if (columns.empty() && !has_batch) consider_row_vector(node, 1 - x, seen, inner, best);
   }
+}
+
+// v . x for x whose last dim but one is contracted: nothing is to be transposed.
+void Emitter::consider_row_vector(const Node& node, std::size_t vector, const Arrangement& x,
+                                  const Labels& inner, Product& best) {
+  if (x.size() < 2 || x[x.size() - 2] != inner || x.back() == inner) return;
+  Arrangement result = x;
+  result.erase(result.end() - 2);
+  best.offer(regret(node, result), vector, {inner}, x, result);
 }
 
 void Emitter::consider_two_activations(const Node& node, std::size_t x, Product& best) {
@@ -148,9 +164,9 @@ void Emitter::consider_two_activations(const Node& node, std::size_t x, Product&
       for (const Labels& inner : inners) {
         if (!has_batch) {
           const Arrangement rows = rows_of(seen, labels.contracted);
-          Arrangement right{inner};
-          if (!columns.empty()) right.push_back(columns);
-          offer(with(rows, inner), right, columns.empty() ? rows : with(rows, columns));
+          const bool has_columns = needs_column(rows, columns);
+          const Arrangement right = has_columns ? Arrangement{inner, columns} : Arrangement{inner};
+          offer(with(rows, inner), right, has_columns ? with(rows, columns) : rows);
           continue;
         }
         const Labels rows = labels.batch.drop(labels.contracted.drop(order));

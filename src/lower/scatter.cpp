@@ -95,7 +95,11 @@ Results scattered(Ctx& c, Value updates, std::string_view reduction) {
   return c.op.call("ScatterND", in, args);
 }
 
-Results scatter(Ctx& c) { return scattered(c, c.in(2), ""); }
+Results scatter(Ctx& c) {
+  const front::Attr* function = front::find(c.eqn().attrs, "update_jaxpr");
+  if (function && !function->is_none()) c.unsupported("a function of the old elements");
+  return scattered(c, c.in(2), "");
+}
 Results scatter_add(Ctx& c) { return scattered(c, c.in(2), "add"); }
 Results scatter_max(Ctx& c) { return scattered(c, c.in(2), "max"); }
 Results scatter_min(Ctx& c) { return scattered(c, c.in(2), "min"); }

@@ -58,6 +58,12 @@ CASES = [
     product("vector dot", jnp.dot, [f32(4), f32(4)], also=[[f32("B"), f32("B")]]),
     product("matrix times vector", jnp.matmul, [f32("B", 4), f32(4)]),
     product("vector times matrix", jnp.matmul, [f32(4), f32(4, 5)]),
+    # ONNX Runtime fuses a Transpose into MatMul, and would misread a vector on its right.
+    product("transposed matrix times vector", lambda x, v: x.T @ v, [f32(4, 3), f32(4)]),
+    product("transposed twice", lambda x, v: (x.T, x.T @ v, x @ v), [f32(4, 4), f32(4)]),
+    product("transposed, scaled", lambda x, v: (0.5 * x.mT) @ v, [f32(2, 4, 3), f32(4)]),
+    product("a constant vector times matrix", lambda x: jnp.arange(4.0) @ x, [f32(4, "B")]),
+    product("columns times a constant vector", lambda x: x.T @ jnp.arange(4.0), [bf16(4, 3)]),
     product("outer", jnp.outer, [f32(3), f32(4)]),
     product(
         "tensordot",

@@ -86,6 +86,13 @@ CASES = [
     exact("result is a constant", lambda x: (x, jnp.arange(3.0)), [f32(2)]),
     exact("nested results", lambda x: {"b": (x, -x), "a": [x[0]]}, [f32(3)]),
     exact("an empty array", lambda x: jnp.concatenate([x, x]), [f32(0, 3)]),
+    exact("sums of nothing", lambda x: (x.sum(0), x.prod(0), x.sum(1)), [f32(0, 3)]),
+    exact("products over nothing", jnp.matmul, [f32(3, 0), f32(0, 4)]),
+    exact(
+        "nothing of a unit axis",
+        lambda x: jnp.pad(x[:, :0] * x[:, :1], ((0, 0), (2, 0))),
+        [f32(3, 2)],
+    ),
     exact(
         "space to depth",
         lambda x: (
