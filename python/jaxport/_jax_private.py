@@ -21,6 +21,8 @@ _RANDOM = ("jax._src.random.core", "jax._src.random")
 
 # What each primitive is computed with: the modules that may have it, newest first, and its name.
 _NAMES = {
+    "bcoo_dot_general": (("jax.experimental.sparse.bcoo",), "_bcoo_dot_general_impl"),
+    "bcsr_dot_general": (("jax.experimental.sparse.bcsr",), "_bcsr_dot_general_impl"),
     "bessel_i0e": (_SPECIAL, "bessel_i0e_impl"),
     "igamma": (_SPECIAL, "igamma_impl"),
     "igamma_grad_a": (_SPECIAL, "igamma_grad_a_impl"),
@@ -30,6 +32,7 @@ _NAMES = {
     "random_gamma": (_RANDOM, "_gamma_impl"),
     "random_gamma_grad": (_SPECIAL, "random_gamma_grad_impl"),
     "regularized_incomplete_beta": (_SPECIAL, "regularized_incomplete_beta_impl"),
+    "scaled_dot": (("jax._src.lax.scaled_dot",), "_scaled_dot_impl"),
     "threefry2x32": (_THREEFRY, "_threefry2x32_lowering"),
 }
 

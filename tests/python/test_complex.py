@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import jax
+import jax.extend.core
 import jax.numpy as jnp
 import pytest
 from jax import lax
 
 import jaxport
-from support.cases import c64, c128, case, check, f32, f64, parity
+from support.cases import c64, c128, case, check, f32, f64, i32, parity
 
 Z, ZB, Z_DOUBLE = c64(3, 4), c64("B", 4), c128(3, 4)
+SCATTERED = c64(5, 2), i32(6, lo=-5, hi=6), c64(6, 2)
 UNARY = (
     *("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh"),
     *("arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh"),
@@ -67,6 +69,10 @@ MOVES = [
     row("concatenate and pad", lambda z: jnp.pad(jnp.concatenate([z, z]), 1), Z),
     row("take", lambda z: z[jnp.array([2, 0])], Z),
     row("set", lambda z: z.at[1].set(1j), Z),
+    row("add, in part outside", lambda z, i, w: z.at[i].add(w), *SCATTERED, tolerance="sum"),
+    row("multiply", lambda z, i, w: z.at[i].multiply(w), *SCATTERED, tolerance="sum"),
+    row("max and min", lambda z, i, w: (z.at[i].max(w), z.at[i].min(w)), *SCATTERED),
+    row("bits", lambda z: lax.bitcast_convert_type(z, jnp.complex64), Z),
     row(
         "scan", lambda z: lax.scan(lambda c, x: (c * x, c + x), 1 + 1j, z), c64(4), tolerance="sum"
     ),
@@ -127,10 +133,7 @@ def test_a_rotation_leaves_no_arithmetic_on_zeros():
 
 
 def test_a_primitive_without_a_complex_form_is_named():
-    with pytest.raises(
-        jaxport.ConversionError, match="'bitcast_convert_type' has no form for complex numbers"
-    ):
-        jaxport.to_onnx(
-            lambda z: lax.bitcast_convert_type(z, "complex64"),
-            [jax.ShapeDtypeStruct((3,), "complex64")],
-        )
+    primitive = jax.extend.core.Primitive("turned")
+    primitive.def_abstract_eval(lambda z: z)
+    with pytest.raises(jaxport.ConversionError, match="'turned' has no form for complex numbers"):
+        jaxport.to_onnx(primitive.bind, [jax.ShapeDtypeStruct((3,), "complex64")])

@@ -9,14 +9,18 @@ import sys
 import jax
 import jax.extend.core
 import jax.numpy as jnp
+import jax.scipy.linalg
 import numpy as np
 import pytest
 from jax import lax
+from jax.custom_batching import custom_vmap
+from jax.custom_derivatives import linear_call
+from jax.experimental import sparse
 
 import jaxport
 from jaxport import _jax_private, decompose, runtime
 from jaxport.trace import trace
-from support.cases import case, check, f32, parity, u32
+from support.cases import bf16, case, check, f32, parity, u32
 
 
 @pytest.fixture
@@ -108,7 +112,46 @@ def ragged(x, w):
     return lax.ragged_dot(x, w, jnp.array([1, 0, 3], jnp.int32))
 
 
+def sparse_product(data, x):
+    places = jnp.array([[0, 0], [0, 2], [1, 2]])
+    return sparse.BCOO((data, places), shape=(2, 3)) @ x
+
+
+@custom_vmap
+def cosine(x):
+    return jnp.cos(x)
+
+
+@cosine.def_vmap
+def _(axis_size, in_batched, x):
+    return jnp.cos(x), in_batched[0]
+
+
 COMPUTED_BY_JAX = [
+    case("sparse product", sparse_product, [f32(3), f32(3, 4)], tolerance="sum"),
+    case(
+        "gradient of a sparse product",
+        jax.grad(lambda data, x: sparse_product(data, x).sum(), (0, 1)),
+        [f32(3), f32(3, 4)],
+        tolerance="sum",
+    ),
+    case(
+        "to sparse and back",
+        lambda x: sparse.BCOO.fromdense(x, nse=4).T.todense(),
+        [f32(2, 2)],
+    ),
+    case("custom_vmap", cosine, [f32("B")], tolerance="function"),
+    case(
+        "linear_call",
+        lambda x: linear_call(lambda r, y: y * r, lambda r, ct: ct * r, 3.0, x),
+        [f32("B")],
+    ),
+    case(
+        "gradient through a matrix exponential",
+        jax.grad(lambda a: jax.scipy.linalg.expm(a).sum()),
+        [f32(3, 3, lo=-0.5, hi=0.5)],
+        tolerance="network",
+    ),
     case("ragged product", ragged, [f32(4, 3), f32(3, 3, 2)], tolerance="sum"),
     case(
         "composite",
@@ -119,6 +162,14 @@ COMPUTED_BY_JAX = [
 ]
 if hasattr(lax, "mulhi"):  # jax 0.10
     WORDS = u32(9, hi=2**32 - 1)
+    COMPUTED_BY_JAX.append(
+        case(
+            "scaled product",
+            lambda x, y, s, t: lax.scaled_dot(x, y, lhs_scale=s, rhs_scale=t),
+            [bf16(1, 4, 32), bf16(1, 32, 5), bf16(1, 4, 1), bf16(1, 1, 5)],
+            tolerance="sum",
+        )
+    )
     COMPUTED_BY_JAX.append(case("high half of a product", lax.mulhi, [WORDS, WORDS], opsets=[23]))
 
 

@@ -109,6 +109,23 @@ SCATTER = [
         [f32(5), i32(8, lo=0, hi=4), f32(8)],
         opsets=(18, 23),
     ),
+    case("apply", lambda x: x.at[1:3].apply(jnp.tanh), [f32(5, 3)], tolerance="function"),
+    case(
+        "apply as often as an index occurs",
+        lambda x, i: x.at[i].apply(lambda old: 2 * old + 1),
+        [f32(5, 3), i32(4, lo=0, hi=6)],
+    ),
+    case(
+        "apply, batched",
+        jax.vmap(lambda x, i: x.at[i].apply(lambda old: 2 * old + 1)),
+        [f32(2, 5), i32(2, 8, lo=0, hi=6)],
+    ),
+    exact(
+        "gradient of max rows at known places",
+        jax.grad(lambda x, y: jnp.square(x.at[jnp.array([1, 3])].max(y)).sum(), (0, 1)),
+        [f32(5, 2), f32(2, 2)],
+        opsets=(18, 23),
+    ),
     exact(
         "a broken promise to write inside",
         lambda x, i: x.at[i].set(9.0, mode="promise_in_bounds"),

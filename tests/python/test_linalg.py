@@ -165,12 +165,23 @@ def schur_form(a, b):
     return jnp.abs(vectors @ form @ adjoint(vectors)), jnp.abs(jnp.tril(form, -1))
 
 
+def real_schur_form(a):
+    form, vectors = ll.schur(a)
+    parts = jnp.sort(jnp.diagonal(form, axis1=-2, axis2=-1))  # the real parts of the eigenvalues
+    return parts, vectors @ form @ transposed(vectors), jnp.tril(form, -2)
+
+
 GENERAL = [
     row("eig", eigenvalues, (5, 5), also=[[(2, 3, 3)], [(1, 1)]]),
     row("eig of complex numbers", lambda a, b: eigenvalues(complex_square(a, b)), (4, 4), (4, 4)),
     row("eig of a rotation", lambda a: eigenvalues(jnp.roll(jnp.diag(a), 1, 0)), (4,)),
     row("roots", lambda p: jnp.sort(jnp.roots(p, strip_zeros=False).real), (4,)),
     row("schur", schur_form, (4, 4), (4, 4)),
+    row("real schur", real_schur_form, (5, 5), also=[[(2, 6, 6)], [(1, 1)], [(2, 2)]]),
+    row(
+        "real schur of a rotation", lambda a: real_schur_form(jnp.roll(jnp.diag(a), 1, 0))[1], (5,)
+    ),
+    row("square root of a matrix", lambda a: sl.sqrtm(positive(a)).real, (4, 4)),
     row(
         "complex systems",
         lambda a, b: jnp.abs(jnp.linalg.solve(regular(complex_square(a, b)), b)),

@@ -118,6 +118,17 @@ GENERAL = [
         ),
         [f32(3, 4), i32(3, 4)],
     ),
+    case("twice the last", reduce_with(lambda a, b: b + b, 1, (1,)), [f32(3, 4)]),
+    case(
+        "two results, crosswise",
+        lambda x, y: lax.reduce(
+            (x, y),
+            (jnp.float32(1), jnp.float32(0)),
+            lambda a, b: (lax.max(a[1], b[0]), lax.min(a[0], b[1])),
+            (0,),
+        ),
+        [f32(4, 3), f32(4, 3)],
+    ),
     case(
         "two results",
         lambda x, y: lax.reduce(

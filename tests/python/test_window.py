@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax._src.lax.windowed_reductions import _select_and_scatter as select_and_scatter
 
 from support.cases import Case, boolean, c64, case, check, f32, i32, parity
 
@@ -69,6 +70,20 @@ CASES = [
         [c64(4, 6)],
         tolerance="sum",
     ),
+    case("complex max", window(lax.max, -jnp.inf, (2, 2), padding="SAME"), [c64(4, 6)]),
+    case("complex min", window(lax.min, np.complex64(1j), (2, 2)), [c64(4, 6)]),
+    case(
+        "two arrays",
+        lambda x, y: lax.reduce_window(
+            (x, y),
+            (np.float32(1), np.int32(0)),
+            lambda a, b: (lax.max(a[0], b[0]), a[1] + b[1]),
+            (2, 3),
+            (1, 2),
+            "SAME",
+        ),
+        [f32(5, 6), i32(5, 6)],
+    ),
     case("any", window(lax.bitwise_or, False, (2, 2)), [boolean(4, 6)]),
     case("all", window(lax.bitwise_and, True, (2,)), [boolean(9)]),
     case("xor", window(lax.bitwise_xor, np.int32(0), (3,)), [i32(9)], opsets=(18, 23)),
@@ -84,6 +99,15 @@ CASES = [
         lambda x, t: jax.jvp(max_pool, (x,), (t,)),
         [f32(2, 7, 6), f32(2, 7, 6)],
         also=[[f32("B", 7, 6), f32("B", 7, 6)]],
+    ),
+    case(
+        "selected and scattered by functions",
+        lambda x, y: select_and_scatter(
+            *(x, lambda a, b: abs(a) >= abs(b), (2, 3), (1, 2), ((0, 1), (1, 1)), y),
+            *(np.float32(1), lambda a, b: a * 2 + b),
+        ),
+        [f32(5, 7), f32(5, 4)],
+        tolerance="sum",
     ),
     case(
         "tangent with dilation",

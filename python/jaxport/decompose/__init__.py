@@ -18,6 +18,8 @@ Decomposition = Callable[..., Any]
 
 # The module of each primitive; the function there has the primitive's name.
 _HOMES = {
+    "bcoo_dot_general": "other",
+    "bcsr_dot_general": "other",
     "bessel_i0e": "special",
     "bessel_i1e": "special",
     "cholesky": "triangular",
@@ -26,6 +28,7 @@ _HOMES = {
     "eig": "schur",
     "eigh": "jacobi",
     "empty": "other",
+    "empty2": "other",
     "eq_to": "total_order",
     "erf_inv": "special",
     "erfc": "special",
@@ -59,7 +62,10 @@ _HOMES = {
     "reduce_window": "reduction",
     "regularized_incomplete_beta": "special",
     "rng_bit_generator": "bit_generator",
+    "scaled_dot": "other",
+    "scatter": "scatter",
     "schur": "schur",
+    "select_and_scatter": "scatter",
     "svd": "jacobi",
     "symmetric_product": "triangular",
     "threefry2x32": "random",
@@ -68,6 +74,15 @@ _HOMES = {
     "tridiagonal_solve": "orthogonal",
     "zeta": "special",
 }
+# What JAX runs, outside of jit, as a Python function of other primitives.
+BY_IMPL = frozenset(
+    {
+        *("custom_vmap_call", "linear_call", "reshard", "tie"),
+        *("bcoo_dot_general_sampled", "bcoo_extract", "bcoo_fromdense", "bcoo_sort_indices"),
+        *("bcoo_spdot_general", "bcoo_sum_duplicates", "bcoo_todense", "bcoo_transpose"),
+        *("bcsr_extract", "bcsr_fromdense", "bcsr_todense"),
+    }
+)
 _registered: dict[str, Decomposition] = {}
 
 
@@ -92,7 +107,7 @@ class Names:
     """The names of all primitives that have a decomposition."""
 
     def __contains__(self, name: str) -> bool:
-        return name in _registered or name in _HOMES
+        return name in _registered or name in _HOMES or name in BY_IMPL
 
 
 def find(name: str) -> Decomposition | None:

@@ -20,6 +20,8 @@ import numpy as np
 from jax import lax
 
 from ..errors import ConversionError
+from .reduction import over_windows
+from .scatter import combined
 
 Array = Any
 
@@ -351,6 +353,15 @@ def _over(function: Callable[[Array, Array], Array], empty: complex) -> Callable
     return reduced
 
 
+def _over_windows(function: Callable[[Array, Array], Array], start: complex) -> Callable[..., Any]:
+    def reduced(z: Array, **window: Any) -> jax.Array:
+        return over_windows(
+            lambda x, y: [function(x, y)], [z], [jnp.asarray(start, z.dtype)], **window
+        )[0]
+
+    return reduced
+
+
 def _running(function: Callable[[Array, Array], Array]) -> Callable[..., Any]:
     def scanned(z: Array, *, axis: int, reverse: bool) -> jax.Array:
         return lax.associative_scan(function, z, reverse=reverse, axis=axis)
@@ -380,6 +391,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "asinh": lambda z: _turned(z, _asin),
     "atan": lambda z: _turned(z, _atanh),
     "atanh": _atanh,
+    "bitcast_convert_type": lambda z, **_: z,  # JAX allows it to the same dtype only
     "conj": lambda z, **_: _join(_parts(z)[0], -_parts(z)[1]),
     "convert_element_type": _convert,
     "cos": _cos,
@@ -405,7 +417,12 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "reduce_max": _over(_larger, complex(-math.inf, -math.inf)),
     "reduce_min": _over(_smaller, complex(math.inf, math.inf)),
     "reduce_prod": _over(lax.mul, 1),
+    "reduce_window_max": _over_windows(_larger, -math.inf),
+    "reduce_window_min": _over_windows(_smaller, math.inf),
     "rsqrt": lambda z, **_: 1 / _sqrt(z),
+    "scatter-max": functools.partial(combined, _larger),
+    "scatter-min": functools.partial(combined, _smaller),
+    "scatter-mul": functools.partial(combined, lax.mul),
     "sign": _sign,
     "sin": _sin,
     "sinh": _sinh,

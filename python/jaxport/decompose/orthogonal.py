@@ -166,6 +166,16 @@ def hessenberg(a: jax.Array) -> tuple[jax.Array, jax.Array]:
     return lax.fori_loop(0, size - 1, step, start)
 
 
+def hessenberg_form(a: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(h, q): a = q h q^H with zeros below the first subdiagonal of h."""
+    size = a.shape[-1]
+    form, taus = hessenberg(a)
+    q = identity_like(a, size, size)
+    if size > 1:
+        q = q.at[..., 1:, 1:].set(householder_product(form[..., 1:, :-1], taus))
+    return jnp.triu(form, -1), q
+
+
 def tridiagonal(a: jax.Array, *, lower: bool) -> tuple[jax.Array, ...]:
     """Q^H a Q of a Hermitian matrix: (reflections, diagonal, off-diagonal, taus)."""
     if not lower:  # in reversed order an upper triangle is a lower one

@@ -12,8 +12,6 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
-from .complex_numbers import is_complex
-
 Arrays = Sequence[jax.Array]
 
 # A function that combines by one of these has an ONNX op, unless the numbers are complex.
@@ -25,25 +23,31 @@ def reduce(*operands: jax.Array, jaxpr: ClosedJaxpr, dimensions: Any, **_: Any) 
     if _is_lowered(jaxpr, arrays):
         return NotImplemented
     rows = [_rows(x, dimensions) for x in arrays]
-    combine = _elementwise(jaxpr, rows[0].ndim - 1)
+    function = elementwise(jaxpr)
     start = [jnp.broadcast_to(x, row.shape[1:]) for x, row in zip(initial, rows, strict=True)]
-    return lax.scan(lambda total, row: (combine(total, row), None), start, rows)[0]
+    return lax.scan(lambda total, row: (function(*total, *row), None), start, rows)[0]
 
 
 def reduce_window(*operands: jax.Array, jaxpr: Any, consts: Any, **window: Any) -> Any:
     arrays, initial = _halves(operands)
     body = ClosedJaxpr(jaxpr, consts)
-    if _is_lowered(body, arrays):
+    if len(arrays) == 1 and _is_lowered(body, arrays):
         return NotImplemented
-    combine = _elementwise(body, arrays[0].ndim)
+    return over_windows(elementwise(body), arrays, initial, **window)
+
+
+def over_windows(
+    function: Callable[..., list[jax.Array]], arrays: Arrays, initial: Arrays, **window: Any
+) -> list[jax.Array]:
+    """Combines the elements of each window, from its first to its last, with a start."""
     inside = jnp.ones(arrays[0].shape, bool)
     total: Any = None
     for *elements, is_inside in zip(
-        *(_elements(x, **window) for x in (*arrays, inside)), strict=True
+        *(window_elements(x, **window) for x in (*arrays, inside)), strict=True
     ):
         if total is None:
             total = [jnp.broadcast_to(x, is_inside.shape) for x in initial]
-        combined = combine(total, elements)
+        combined = function(*total, *elements)
         total = [jnp.where(is_inside, new, old) for new, old in zip(combined, total, strict=True)]
     return total
 
@@ -54,16 +58,28 @@ def _halves(operands: Arrays) -> tuple[Arrays, Arrays]:
 
 
 def _is_lowered(body: ClosedJaxpr, arrays: Arrays) -> bool:
-    names = [eqn.primitive.name for eqn in body.jaxpr.eqns]
-    simple = len(names) == len(arrays) and _COMBINERS.issuperset(names)
-    return simple and not any(is_complex(x.dtype) for x in arrays)
+    """Whether the function combines the two elements of each array by one primitive."""
+    count, inner = len(arrays), body.jaxpr
+    if len(inner.eqns) != count or any(map(jnp.iscomplexobj, arrays)):
+        return False
+    return all(
+        eqn.primitive.name in _COMBINERS
+        and {*map(id, eqn.invars)} == {id(inner.invars[i]), id(inner.invars[count + i])}
+        and eqn.outvars[0] is inner.outvars[i]
+        for i, eqn in enumerate(inner.eqns)
+    )
 
 
-def _elementwise(body: ClosedJaxpr, rank: int) -> Callable[[Arrays, Arrays], list[jax.Array]]:
-    function = jaxpr_as_fun(body)
-    for _ in range(rank):
-        function = jax.vmap(function)
-    return lambda total, elements: list(function(*total, *elements))
+def elementwise(body: ClosedJaxpr) -> Callable[..., list[jax.Array]]:
+    """A function of scalars over arrays of one shape."""
+
+    def mapped(*arrays: jax.Array) -> list[jax.Array]:
+        function = jaxpr_as_fun(body)
+        for _ in range(arrays[0].ndim):
+            function = jax.vmap(function)
+        return list(function(*arrays))
+
+    return mapped
 
 
 def _rows(x: jax.Array, dimensions: Sequence[int]) -> jax.Array:
@@ -72,7 +88,7 @@ def _rows(x: jax.Array, dimensions: Sequence[int]) -> jax.Array:
     return jnp.moveaxis(x, dimensions, range(len(dimensions))).reshape(-1, *kept)
 
 
-def _elements(
+def window_elements(
     x: jax.Array,
     *,
     window_dimensions: Sequence[int],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Eigenvalues of general matrices: the complex Schur form by the shifted QR algorithm."""
+"""Schur forms, and eigenvalues of general matrices: the complex form by shifted QR sweeps."""
 
 from __future__ import annotations
 
@@ -9,18 +9,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .matrix import (
-    adjoint,
-    column,
-    diagonal,
-    identity_like,
-    positions,
-    row,
-    vector_times,
-    with_column,
-    with_row,
-)
-from .orthogonal import hessenberg, householder_product
+from .matrix import adjoint, column, diagonal, positions, row, vector_times, with_row
+from .orthogonal import hessenberg_form
+from .real_schur import real_schur
+from .rotation import deflated, rotated
 
 _SWEEPS = 30  # for each row, as in LAPACK; two or three are usual
 
@@ -28,9 +20,9 @@ _SWEEPS = 30  # for each row, as in LAPACK; two or three are usual
 def schur(
     a: jax.Array, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Any = None
 ) -> tuple[jax.Array, ...]:
-    if not jnp.iscomplexobj(a):
-        raise NotImplementedError("the real Schur form has no decomposition, the complex one has")
-    form, vectors = complex_schur(a)
+    if sort_eig_vals:
+        raise NotImplementedError("sorted eigenvalues have no decomposition")
+    form, vectors = complex_schur(a) if jnp.iscomplexobj(a) else real_schur(a)
     return (form, vectors) if compute_schur_vectors else (form,)
 
 
@@ -65,11 +57,7 @@ def _real_where_close(values: jax.Array) -> jax.Array:
 def complex_schur(a: jax.Array) -> tuple[jax.Array, jax.Array]:
     """(t, q): a = q t q^H with an upper triangle t."""
     size = a.shape[-1]
-    form, taus = hessenberg(a)
-    q = identity_like(a, size, size)
-    if size > 1:
-        inner = householder_product(form[..., 1:, :-1], taus)
-        q = q.at[..., 1:, 1:].set(inner)
+    form, q = hessenberg_form(a)
 
     def is_unfinished(state: tuple[jax.Array, ...]) -> jax.Array:
         sweep, last, _, _ = state
@@ -79,30 +67,19 @@ def complex_schur(a: jax.Array) -> tuple[jax.Array, jax.Array]:
         count, last, h, q = state
         shift = _shift(h, last, count)
         h, q = _chased(h, q, last, shift)
-        h, last = _deflated(h)
+        h, last = _unfinished(h)
         return count + 1, last, h, q
 
-    h, last = _deflated(jnp.triu(form, -1))
+    h, last = _unfinished(form)
     start: tuple[jax.Array, ...] = jnp.int32(0), last, h, q
     _, _, h, q = lax.while_loop(is_unfinished, sweep, start)
     return jnp.triu(h), q
 
 
-def _deflated(h: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """h with zeros for what is negligible below the diagonal, and its last row that is not done."""
-    at = positions(h.shape[-1])
-    size = jnp.abs(diagonal(h))
-    near = size + jnp.roll(size, 1, axis=-1)
-    below = jnp.roll(jnp.abs(_subdiagonal(h)), 1, axis=-1)  # h[i, i - 1] at i
-    is_left = (below > jnp.finfo(h.dtype).eps * near) & (at > 0)
-    is_kept = (at[:, None] <= at) | ((at[:, None] == at + 1) & is_left[..., :, None])
-    return jnp.where(is_kept, h, 0), jnp.max(jnp.where(is_left, at, 0), axis=-1)
-
-
-def _subdiagonal(h: jax.Array) -> jax.Array:
-    """h[i + 1, i] at i; zero at the end."""
-    at = positions(h.shape[-1])
-    return jnp.sum(jnp.where(at[:, None] == at + 1, h, 0), axis=-2)
+def _unfinished(h: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """h without what is negligible below the diagonal, and its last row that is not done."""
+    h, is_left = deflated(h)
+    return h, jnp.max(jnp.where(is_left, positions(h.shape[-1]), 0), axis=-1)
 
 
 def _shift(h: jax.Array, last: jax.Array, count: jax.Array) -> jax.Array:
@@ -135,22 +112,11 @@ def _chased(
         length = jnp.sqrt(jnp.square(jnp.abs(x)) + jnp.square(jnp.abs(y)))
         is_idle = (k >= last) | (length == 0)
         safe = jnp.where(is_idle, 1, length).astype(h.dtype)
-        c = jnp.where(is_idle, 1, x / safe)[..., None]
-        s = jnp.where(is_idle, 0, y / safe)[..., None]
-        upper, lower = row(h, k), row(h, k + 1)
-        h = with_row(h, k, jnp.conj(c) * upper + jnp.conj(s) * lower)
-        h = with_row(h, k + 1, c * lower - s * upper)
-        h, q = (_columns_rotated(m, k, c, s) for m in (h, q))
+        h, q = rotated(h, q, k, jnp.where(is_idle, 1, x / safe), jnp.where(is_idle, 0, y / safe))
         return h, q, jnp.where(at > k, column(h, k), 0)
 
     h, q, _ = lax.fori_loop(0, h.shape[-1] - 1, step, (h, q, start))
     return h, q
-
-
-def _columns_rotated(a: jax.Array, k: jax.Array, c: jax.Array, s: jax.Array) -> jax.Array:
-    left, right = column(a, k), column(a, k + 1)
-    a = with_column(a, k, c * left + s * right)
-    return with_column(a, k + 1, jnp.conj(c) * right - jnp.conj(s) * left)
 
 
 def _eigenvectors(t: jax.Array) -> jax.Array:

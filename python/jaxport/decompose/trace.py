@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _jax
 from ..errors import ConversionError, first_line
-from . import complex_numbers, find
+from . import BY_IMPL, complex_numbers, find
 from .complex_numbers import PACKED, is_complex
 from .keys import over_key_data
 
@@ -88,12 +88,23 @@ def _decomposition(eqn: Any, name: str) -> Callable[..., Any]:
     is_empty = all(0 in atom.aval.shape for atom in eqn.outvars)
     if is_empty and name != "broadcast_in_dim":  # which is what zeros are made of
         return lambda *_, **__: [jnp.zeros(x.aval.shape, x.aval.dtype) for x in eqn.outvars]
+    if name in BY_IMPL:
+        return cast(Callable[..., Any], eqn.primitive.impl)
+    found = find(name)
     dtypes = [atom.aval.dtype for atom in (*eqn.invars, *eqn.outvars)]
-    if found := find(name):
+    if not any(is_complex(dtype) or _jax.is_key(dtype) for dtype in dtypes):
+        assert found
         return found
-    if any(map(is_complex, dtypes)):
-        return complex_numbers.decomposition(eqn.primitive)
-    return over_key_data(eqn.primitive)
+
+    def of_packed(*operands: Any, **params: Any) -> Any:
+        result = found(*operands, **params) if found else NotImplemented
+        if result is not NotImplemented or name in _jax.TAKES_PACKED:
+            return result
+        if any(map(is_complex, dtypes)):
+            return complex_numbers.decomposition(eqn.primitive)(*operands, **params)
+        return over_key_data(eqn.primitive)(*operands, **params)
+
+    return of_packed
 
 
 def _literal(atom: Any) -> Any:
