@@ -181,6 +181,7 @@ std::vector<View> unrolled(Translation& t, const ScanParts& scan) {
   std::vector<View> results = steps[reverse ? 0 : steps.size() - 1];
   for (std::size_t i = scan.carries; i < results.size(); ++i) {
     std::vector<View> ys;
+    ys.reserve(steps.size());
     for (std::vector<View>& step : steps) ys.push_back(std::move(step[i]));
     results[i] = stacked(t.graph, std::move(ys));
   }

@@ -48,7 +48,8 @@ bool is_size(Graph& graph, const Use& use, const Dim& size) {
 // i when `use` is select(i < 0, i, i + size); empty otherwise.
 Use unrepaired(Graph& graph, const Use& use, const Dim& size) {
   if (!use.node->is(Kind::kPointwise, "select_n") || use.node->edges.size() != 3) return {};
-  const Use test = graph.child(use, 0), i = graph.child(use, 1), moved = graph.child(use, 2);
+  const Use test = graph.child(use, 0), moved = graph.child(use, 2);
+  Use i = graph.child(use, 1);
   if (!test.node->is(Kind::kPointwise, "lt") || !moved.node->is(Kind::kPointwise, "add")) return {};
   if (graph.child(test, 0) != i || graph.scalar_value(graph.child(test, 1)) != 0) return {};
   for (std::size_t k : {0u, 1u}) {
@@ -244,7 +245,7 @@ Use old_windows(Graph& graph, const Use& use, const Vectors& vectors, const Wind
 // The updates with those of dropped windows made harmless; empty when that takes more.
 Use kept_updates(Graph& graph, const Use& use, const Vectors& vectors, const Windows& windows) {
   const axis::PrimInfo& info = *use.node->prim;
-  const Use updates = graph.child(use, 2);
+  Use updates = graph.child(use, 2);
   if (vectors.are_inside() || mode_of(info.eqn) == "clip") return updates;
   const DType dtype = info.in[2].dtype;
   Use harmless;
@@ -271,10 +272,10 @@ Use gather_inside(Graph& graph, const Use& use) {
       vectors_of(graph, graph.child(use, 1), info.in[1], windows, info.in[0].shape, fills);
   if (!vectors) return {};
   const front::Record numbers = with_field(info.eqn, "start_index_map", vectors->axes);
-  const Use taken = windows_at(graph, graph.child(use, 0), info.in[0], *vectors, info.in[1].shape,
-                               {{"dimension_numbers", front::Attr{numbers}},
-                                {"slice_sizes", *front::find(info.eqn.attrs, "slice_sizes")}},
-                               info.out[0], use.labels);
+  Use taken = windows_at(graph, graph.child(use, 0), info.in[0], *vectors, info.in[1].shape,
+                         {{"dimension_numbers", front::Attr{numbers}},
+                          {"slice_sizes", *front::find(info.eqn.attrs, "slice_sizes")}},
+                         info.out[0], use.labels);
   if (!fills || vectors->are_inside()) return taken;
   const Ints offset_dims = int_field(info.eqn, "dimension_numbers", "offset_dims");
   const Use valid = all_inside(graph, *vectors, outer_dims(use, info.out[0].shape, offset_dims));

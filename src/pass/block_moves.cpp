@@ -11,7 +11,6 @@ namespace {
 
 using onnx::Graph;
 using onnx::Node;
-using onnx::TensorType;
 using onnx::ValueId;
 using Ints = std::vector<std::int64_t>;
 

@@ -30,23 +30,44 @@ Use norm(Graph& graph, const Use& x, const Labels& over, const Moment& moment) {
                       {"scale", front::Attr{false}}});
 }
 
-// `factor` is what the moment normalises: x, or x - mean_a x. Empty with a problem when it nearly
-// is.
-Use normalised(Graph& graph, const Use& factor, const Moment& moment, std::string& problem) {
-  std::optional<Reduction> deviation;
-  if (moment.center) {
-    deviation = centred(graph, factor);
-    if (!deviation) return {};
-  }
-  const Use& x = deviation ? deviation->of : factor;
+// The norm and what it is multiplied with, or why it is nearly one.
+struct Normalised {
+  Use norm;
+  Product rest;
+  std::string problem;
+};
+
+// x among the factors.
+std::optional<Normalised> normalised_value(Graph& graph, const Product& product,
+                                           const Moment& moment) {
   Binding binding;
-  if (!graph.same(x, moment.x.of, binding)) return {};
+  auto rest = quotient(graph, product, moment.x.of, binding);
+  if (!rest) return std::nullopt;
+  const Use x = Graph::substitute(moment.x.of, binding);
   const Labels over = resolve_all(moment.x.over, binding);
-  problem = moment.problem;
-  if (!is_subset(over, x.flat()) || (deviation && !same_set(deviation->over, over))) {
-    problem = "the mean runs over other axes than the variance";
+  if (!moment.problem.empty()) return Normalised{{}, {}, moment.problem};
+  if (!is_subset(over, x.flat())) return std::nullopt;
+  return Normalised{norm(graph, x, over, moment), *std::move(rest), ""};
+}
+
+// x - mean_a x among the factors.
+std::optional<Normalised> normalised_deviation(Graph& graph, const Product& product,
+                                               const Moment& moment) {
+  for (std::size_t i = 0; i < product.powers.size(); ++i) {
+    if (product.powers[i].exponent != 1) continue;
+    const auto deviation = centred(graph, product.powers[i].base);
+    Binding binding;
+    if (!deviation || !graph.same(deviation->of, moment.x.of, binding)) continue;
+    const Labels over = resolve_all(moment.x.over, binding);
+    if (!moment.problem.empty()) return Normalised{{}, {}, moment.problem};
+    if (!is_subset(over, deviation->of.flat()) || !same_set(deviation->over, over)) {
+      return Normalised{{}, {}, "the mean runs over other axes than the variance"};
+    }
+    return Normalised{norm(graph, deviation->of, over, moment),
+                      {product.coefficient, all_but(product.powers, i, i)},
+                      ""};
   }
-  return problem.empty() ? norm(graph, x, over, moment) : Use{};
+  return std::nullopt;
 }
 
 // The anchor of every spelling.
@@ -63,14 +84,12 @@ Use match_product(const Matcher& m, const Use& root, bool center, std::string_vi
     if (product.powers[i].exponent != -0.5) continue;
     const auto moment = moment_of(m.graph, product.powers[i].base);
     if (!moment || moment->center != center) continue;
-    std::string problem;
-    for (std::size_t j = 0; problem.empty() && j < product.powers.size(); ++j) {
-      if (product.powers[j].exponent != 1) continue;
-      const Use found = normalised(m.graph, product.powers[j].base, *moment, problem);
-      if (!found) continue;
-      return multiply(m.graph, product.coefficient, found, all_but(product.powers, i, j));
-    }
-    if (!problem.empty()) return m.miss(rule, root, problem);
+    const Product others{product.coefficient, all_but(product.powers, i, i)};
+    const auto found = center ? normalised_deviation(m.graph, others, *moment)
+                              : normalised_value(m.graph, others, *moment);
+    if (!found) continue;
+    if (!found->problem.empty()) return m.miss(rule, root, found->problem);
+    return multiply(m.graph, found->rest.coefficient, found->norm, found->rest.powers);
   }
   return {};
 }
@@ -115,27 +134,25 @@ Use cancel_mean(Graph& graph, const Summand& a, std::size_t root, const Summand&
   const auto inverse = std::ranges::find(b.product.powers, powers[root]);
   if (inverse == b.product.powers.end()) return {};
   const auto at = static_cast<std::size_t>(inverse - b.product.powers.begin());
+  Binding binding;
+  const auto rest =
+      quotient(graph, {a.product.coefficient, all_but(powers, root, root)}, moment.x.of, binding);
+  if (!rest) return {};
   const std::vector<Power> b_rest = all_but(b.product.powers, at, at);
-  for (std::size_t k = 0; k < powers.size(); ++k) {
-    Binding binding;
-    const Use& x = powers[k].base;
-    if (k == root || powers[k].exponent != 1 || !graph.same(x, moment.x.of, binding)) continue;
-    const std::vector<Power> others = all_but(powers, root, k);
-    const Power* sum = single_extra(b_rest, others);
-    if (!sum || sum->exponent != 1 || !is_sum(sum->base)) continue;
-    const Reduction total = reduced(graph, sum->base);
-    Binding total_binding;
-    const Labels over = resolve_all(moment.x.over, binding);
-    if (!graph.same(x, total.of, total_binding) ||
-        !same_set(resolve_all(total.over, total_binding), over)) {
-      continue;
-    }
-    const auto n = static_cast<double>(graph.size_of(over).value());
-    const double coefficient = a.sign * a.product.coefficient;
-    if (!near(b.sign * b.product.coefficient * n, -coefficient, x.node->dtype)) continue;
-    return multiply(graph, coefficient, norm(graph, x, over, moment), others);
+  const Power* sum = single_extra(b_rest, rest->powers);
+  if (!sum || sum->exponent != 1 || !is_sum(sum->base)) return {};
+  const Use x = Graph::substitute(moment.x.of, binding);
+  const Labels over = resolve_all(moment.x.over, binding);
+  const Reduction total = reduced(graph, sum->base);
+  Binding total_binding;
+  if (!graph.same(x, total.of, total_binding) ||
+      !same_set(resolve_all(total.over, total_binding), over)) {
+    return {};
   }
-  return {};
+  const auto n = static_cast<double>(graph.size_of(over).value());
+  const double coefficient = a.sign * rest->coefficient;
+  if (!near(b.sign * b.product.coefficient * n, -coefficient, x.node->dtype)) return {};
+  return multiply(graph, coefficient, norm(graph, x, over, moment), rest->powers);
 }
 
 Use add_others(Graph& graph, Use result, const std::vector<Summand>& summands, std::size_t i,

@@ -86,6 +86,7 @@ class Assembly {
     }
     views.push_back({x_, {{step_}, batch_, features_}});
     std::vector<Use> operands;
+    operands.reserve(views.size());
     for (const View& view : views) operands.push_back(axis::positional(graph_, view));
     return graph_.prim(recurrent_prim(scan_, cell_, sizes, starts_at_zero), std::move(operands));
   }

@@ -18,9 +18,6 @@ using axis::Use;
 
 namespace {
 
-// Deep enough for every spelling seen in practice; the bound keeps a pass linear.
-constexpr int kMaxDepth = 6;
-
 std::int64_t integer_exponent(const axis::Node& node) {
   const front::Attr* y = node.attr("y");
   const auto* value = y ? y->get_if<std::int64_t>() : nullptr;
@@ -127,14 +124,53 @@ Use raised_to(Graph& graph, const Power& power, DType dtype) {
 
 }  // namespace
 
-Product factors(Graph& graph, const Use& use) {
+Product factors(Graph& graph, const Use& use, int depth) {
   Product product;
-  collect_factors(graph, use, 1, kMaxDepth, product);
+  collect_factors(graph, use, 1, depth, product);
   return product;
 }
 
+namespace {
+
+// Takes one power out of the product.
+bool divide(Graph& graph, Product& product, const Power& by, axis::Binding& binding) {
+  for (Power& power : product.powers) {
+    axis::Binding bound = binding;
+    const double left = power.exponent - by.exponent;
+    const bool fits = std::signbit(power.exponent) == std::signbit(by.exponent) &&
+                      std::abs(by.exponent) <= std::abs(power.exponent);
+    if (!fits || !graph.same(power.base, by.base, bound)) continue;
+    binding = std::move(bound);
+    power.exponent = left;
+    std::erase_if(product.powers, [](const Power& each) { return each.exponent == 0; });
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Product> quotient(Graph& graph, Product product, const Use& part,
+                                axis::Binding& binding) {
+  // The part stands deeper in the product than by itself, so less of it may have been taken apart.
+  for (int depth = 0; depth <= kViewDepth; ++depth) {
+    Product rest = product;
+    const Product divisor = factors(graph, part, depth);
+    axis::Binding bound = binding;
+    const bool divides =
+        divisor.coefficient != 0 && std::ranges::all_of(divisor.powers, [&](const Power& power) {
+          return divide(graph, rest, power, bound);
+        });
+    if (!divides) continue;
+    rest.coefficient /= divisor.coefficient;
+    binding = std::move(bound);
+    return rest;
+  }
+  return std::nullopt;
+}
+
 bool has_factor(const axis::Node& node, bool (*test)(const axis::Node&)) {
-  return has_factor_within(node, test, kMaxDepth);
+  return has_factor_within(node, test, kViewDepth);
 }
 
 Use multiply(Graph& graph, double coefficient, Use first, const std::vector<Power>& rest) {
@@ -161,7 +197,7 @@ std::vector<Power> all_but(const std::vector<Power>& powers, std::size_t i, std:
 
 Sum terms(Graph& graph, const Use& use) {
   Sum sum;
-  collect_terms(graph, use, 1, kMaxDepth, sum);
+  collect_terms(graph, use, 1, kViewDepth, sum);
   return sum;
 }
 

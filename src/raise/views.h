@@ -20,8 +20,14 @@ struct Product {
   double coefficient = 1;
   std::vector<Power> powers;
 };
+// Deep enough for every spelling seen in practice; the bound keeps a pass linear.
+constexpr int kViewDepth = 6;
 // Looks through mul, div, neg, integer_pow, sqrt, rsqrt and pow by a literal.
-Product factors(axis::Graph& graph, const axis::Use& use);
+Product factors(axis::Graph& graph, const axis::Use& use, int depth = kViewDepth);
+// What is left of the product without the factors of `part`, whose labels are bound to those of the
+// product; nullopt when it does not have them all.
+std::optional<Product> quotient(axis::Graph& graph, Product product, const axis::Use& part,
+                                axis::Binding& binding);
 // A cheap test before factors(): some node that it would meet passes. Looks at no labels.
 bool has_factor(const axis::Node& node, bool (*test)(const axis::Node&));
 // The way back: coefficient * first * product of powers.

@@ -338,6 +338,42 @@ def given_affine(x, scale, bias):
     return d * jax.lax.rsqrt((d**2).mean(-1, keepdims=True) + 1e-5) * scale + bias
 
 
+def unit_rms(x):
+    return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6)
+
+
+@spelled("RMSNormalization", "of a gated value, as Mamba 2", [*X, *X], nodes=4)
+def gated(x, gate):
+    return unit_rms(x * jax.nn.silu(gate)) * SCALE
+
+
+@spelled("RMSNormalization", "of scaled embeddings, as Gemma", nodes=2)
+def of_scaled(x):
+    return unit_rms(x * jnp.sqrt(8.0)) * (1 + SCALE)
+
+
+@spelled("RMSNormalization", "of a mean over the image", IMAGE, nodes=2)
+def of_mean(x):
+    return unit_rms(x.mean((1, 2))) * SCALE
+
+
+@spelled("RMSNormalization", "of a quotient", [*X, f32(2, 5, 8, lo=1, hi=2)], nodes=2)
+def of_quotient(x, y):
+    return SCALE * unit_rms(x / y)
+
+
+@spelled("RMSNormalization", "of an activation", nodes=2)
+def of_gelu(x):
+    return unit_rms(jax.nn.gelu(x)) * SCALE
+
+
+@spelled("LayerNormalization", "of a product, as Keras writes it", [*X, *X], nodes=2)
+def of_product(x, y):
+    x = x * y
+    inverse = jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-6) * SCALE
+    return x * inverse + (BIAS - x.mean(-1, keepdims=True) * inverse)
+
+
 @spelled("LayerNormalization", "adaptive: scale of each example", [*X, f32(2, 8)], moves=1, nodes=4)
 def adaptive(x, scale):
     d = x - x.mean(-1, keepdims=True)
