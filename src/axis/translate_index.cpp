@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Primitives that take values apart and join them.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <ranges>
 #include <utility>
@@ -118,30 +119,31 @@ Ints first_integers(std::size_t count) {
   return values;
 }
 
-// A gather along one dim that takes all of the others: what it needs to know of its operand.
-struct DimGather {
-  std::size_t axis;
-  Dim count;  // of elements from each index on
+// A gather that takes a part of some dims and all of the others.
+struct PartGather {
+  std::vector<std::size_t> axes;  // one for each entry of an index
+  Dims sizes;                     // of the windows, by dim of the operand
   Ints offset_dims;
-  bool collapsed;  // the dim is gone from the windows
+  Ints collapsed;  // dims that are gone from the windows
 };
 
-std::optional<DimGather> dim_gather(const Translation& t) {
+std::optional<PartGather> part_gather(const Translation& t) {
   const DimensionNumbers numbers(t);
   const Dims& shape = t.in_shape();
   const Ints map = numbers.ints("start_index_map");
-  const Ints collapsed = numbers.ints("collapsed_slice_dims");
-  const Dims sizes = front::get_dims(t.eqn, "slice_sizes");
-  if (map.size() != 1 || sizes.size() != shape.size() || !(collapsed.empty() || collapsed == map) ||
-      !numbers.ints("operand_batching_dims").empty()) {
+  PartGather gather{t.axes(map, shape.size()), front::get_dims(t.eqn, "slice_sizes"),
+                    numbers.ints("offset_dims"), numbers.ints("collapsed_slice_dims")};
+  if (gather.sizes.size() != shape.size() || !numbers.ints("operand_batching_dims").empty()) {
     return std::nullopt;
   }
-  const std::size_t axis = t.axes(map, shape.size())[0];
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
-    if (dim != axis && !(sizes[dim] == shape[dim])) return std::nullopt;
+    const bool is_indexed = std::ranges::find(gather.axes, dim) != gather.axes.end();
+    if (!is_indexed && !(gather.sizes[dim] == shape[dim])) return std::nullopt;
   }
-  if (!collapsed.empty() && !sizes[axis].is_one()) return std::nullopt;
-  return DimGather{axis, sizes[axis], numbers.ints("offset_dims"), !collapsed.empty()};
+  for (std::size_t dim : t.axes(gather.collapsed, shape.size())) {
+    if (!gather.sizes[dim].is_one()) return std::nullopt;
+  }
+  return gather;
 }
 
 // Whether the elements from `first` up to `limit` exist; outside, the result depends on the mode.
@@ -153,51 +155,79 @@ bool lies_inside(const Translation& t, const Dim& first, const Dim& limit, const
   return begins == Truth::kYes && ends == Truth::kYes;
 }
 
-// One window: with symbolic dims, x[:, 0] and x[:, 1:] arrive as a gather with a known index.
-Views window_gather(Translation& t, const DimGather& gather) {
-  const std::size_t rank = t.in_shape().size() - (gather.collapsed ? 1 : 0);
-  const auto start = size_value(t.graph, t.in[1].use);
-  if (!start || gather.offset_dims != first_integers(rank)) return std::nullopt;
-  const Dim limit = *start + gather.count;
-  if (!lies_inside(t, *start, limit, t.in_shape()[gather.axis])) return std::nullopt;
-  View view = slice_dim(t.graph, t.in[0], gather.axis, *start, gather.count, 1);
-  return one(gather.collapsed ? without_dim(std::move(view), gather.axis) : std::move(view));
-}
+// Elements start, start + step, … of one dim: `count` of them, along a label of the indices or, in
+// each window, along none.
+struct Elements {
+  Dim start, count;
+  std::int64_t step;
+  Labels along;
+};
 
-// Elements at equal distances: x[::2] arrives as a gather in older JAX and with symbolic dims.
-Views strided_gather(Translation& t, const DimGather& gather) {
-  const auto steps = known_steps(t.graph, t.in[1].use);
-  if (!steps || !gather.collapsed || t.in[1].dims[0] != Labels{steps->along} || steps->step <= 0) {
-    return std::nullopt;
-  }
-  const Dim count = t.graph.size(steps->along);
-  const Dim limit = steps->start + (count - 1) * steps->step + 1, size = t.in_shape()[gather.axis];
+bool lie_inside(const Translation& t, const Elements& elements, const Dim& size) {
+  const Dim limit = elements.start + (elements.count - 1) * elements.step + 1;
   // Where JAX clamps indices that break their promise, a slice is shorter than it should be.
-  const bool may_be_short = count.is_static() && !size.is_static();
-  if (!lies_inside(t, steps->start, limit, size) ||
-      (may_be_short && less_equal(limit, size) != Truth::kYes)) {
-    return std::nullopt;
-  }
-  View view = slice_dim(t.graph, t.in[0], gather.axis, steps->start, count, steps->step);
-  // The indexed dim stands where the windows leave a gap.
-  const Labels indexed = view.dims[gather.axis];
-  view = without_dim(std::move(view), gather.axis);
-  std::size_t gap = 0;
-  while (gap < gather.offset_dims.size() &&
-         gather.offset_dims[gap] == static_cast<std::int64_t>(gap)) {
-    ++gap;
-  }
-  view.dims.insert(view.dims.begin() + static_cast<std::ptrdiff_t>(gap), indexed);
-  return one(std::move(view));
+  const bool may_be_short = elements.count.is_static() && !size.is_static();
+  return lies_inside(t, elements.start, limit, size) &&
+         (elements.along.empty() || !may_be_short || less_equal(limit, size) == Truth::kYes);
 }
 
+// The elements that entry `i` of the indices takes, when they are known.
+std::optional<Elements> known_elements(Translation& t, const PartGather& gather, std::size_t i) {
+  const View& index = t.in[1];
+  const Labels& last = index.dims.back();
+  const Use entry =
+      last.empty() ? index.use : t.graph.pick(index.use, last[0], static_cast<std::int64_t>(i));
+  const Dim& count = gather.sizes[gather.axes[i]];
+  if (const auto start = size_value(t.graph, entry)) return Elements{*start, count, 1, {}};
+  const auto steps = known_steps(t.graph, entry);
+  if (!steps || steps->step <= 0 || !count.is_one()) return std::nullopt;
+  return Elements{steps->start, t.graph.size(steps->along), steps->step, {steps->along}};
+}
+
+// The dims of the result: those that indices run along, in the gaps that the windows leave.
+Pattern result_dims(const PartGather& gather, const Pattern& windows, const Pattern& indices) {
+  Pattern dims;
+  auto window = windows.begin(), indexed = indices.begin();
+  for (std::size_t i = 0; i < windows.size() + indices.size(); ++i) {
+    const auto here = static_cast<std::int64_t>(i);
+    const bool is_window = std::ranges::find(gather.offset_dims, here) != gather.offset_dims.end();
+    dims.push_back(is_window ? *window++ : *indexed++);
+  }
+  return dims;
+}
+
+// x[:, 1:, 0] and x[::2, 1::2] arrive as gathers with known indices when some dim is symbolic, and
+// x[::2] in older JAX.
 Views gather(Translation& t) {
-  if (t.eqn.in.size() != 2 || t.eqn.out.size() != 1) return std::nullopt;
-  const Pattern& index = t.in[1].dims;
-  if (index.empty() || index.size() > 2 || !index.back().empty()) return std::nullopt;
-  const auto along_dim = dim_gather(t);
-  if (!along_dim) return std::nullopt;
-  return index.size() == 1 ? window_gather(t, *along_dim) : strided_gather(t, *along_dim);
+  if (t.eqn.in.size() != 2 || t.eqn.out.size() != 1 || t.in[1].dims.empty()) return std::nullopt;
+  const auto part = part_gather(t);
+  if (!part) return std::nullopt;
+  View view = t.in[0];
+  Pattern indices(t.in[1].dims.begin(), t.in[1].dims.end() - 1);
+  std::size_t runs = 0;  // dims of the indices that one entry runs along
+  for (std::size_t i = 0; i < part->axes.size(); ++i) {
+    const std::size_t axis = part->axes[i];
+    const auto elements = known_elements(t, *part, i);
+    if (!elements || !lie_inside(t, *elements, t.in_shape()[axis])) return std::nullopt;
+    view = slice_dim(t.graph, view, axis, elements->start, elements->count, elements->step);
+    if (elements->along.empty()) continue;
+    const auto at = std::ranges::find(indices, elements->along);
+    if (at == indices.end()) return std::nullopt;  // another entry runs there, too
+    *at = std::exchange(view.dims[axis], Labels{});
+    ++runs;
+  }
+  const auto varying = std::ranges::count_if(t.in[1].dims.begin(), t.in[1].dims.end() - 1,
+                                             [](const Labels& dim) { return !dim.empty(); });
+  if (static_cast<std::size_t>(varying) != runs) return std::nullopt;
+  Pattern windows;
+  for (std::size_t dim = 0; dim < view.dims.size(); ++dim) {
+    const auto here = static_cast<std::int64_t>(dim);
+    if (std::ranges::find(part->collapsed, here) == part->collapsed.end()) {
+      windows.push_back(view.dims[dim]);
+    }
+  }
+  if (windows.size() != part->offset_dims.size()) return std::nullopt;
+  return one({view.use, result_dims(*part, windows, indices)});
 }
 
 front::Attr int_list(const Ints& values) {

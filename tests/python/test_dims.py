@@ -67,6 +67,13 @@ MOVES = [
     symbolic("every other one", lambda x: x[::2], [f32("B", 3)]),
     symbolic("every third one after the first", lambda x: x[:, 1::3], [f32("B", "T + 1")]),
     symbolic("every other one backwards", lambda x: x[::-2], [f32("B", 3)]),
+    symbolic("crop", lambda x: x[:, 1:, 1:-1], [f32("B", 5, "T + 3", 2)]),
+    symbolic("corner and edge", lambda x: (x[:, 0, 0], x[:, -1, 1:]), [f32("B", 4, "T + 1")]),
+    symbolic("every other pixel", lambda x: x[:, ::2, 1::2], [f32("B", 6, 7, 2)]),
+    symbolic("row and every other pixel", lambda x: x[0, 1:, ..., ::2], [f32("B", "T", 3, 5)]),
+    symbolic(
+        "places of a diagonal", lambda x: x[:, jnp.arange(3), jnp.arange(3)], [f32("B", 3, 4)]
+    ),
     symbolic("known rows", lambda x: x[jnp.array([0, 2, 4])], [f32("B + 4", 3)]),
     symbolic("backwards", lambda x: x[::-1, ::-1], [f32("B", "T")]),
     symbolic("roll by a size", lambda x: jnp.roll(x, x.shape[1], axis=0), [f32("B", "T")]),
@@ -353,6 +360,15 @@ def test_same_padding_of_symbolic_sizes_is_not_computed(fn):
 def test_a_slice_up_to_the_end_does_not_compute_it(fn):
     model = jaxport.to_onnx(fn, [("B + 1", "T + 1")], return_mode="ir")
     assert model.stats()["ops"] == {"Slice": 1}
+
+
+@pytest.mark.parametrize(
+    "fn", [lambda x: x[:, 1:, 1:], lambda x: x[:, ::2, 1::2], lambda x: x[0, ..., ::-1]]
+)
+def test_known_indices_are_slices_beside_symbolic_sizes(fn):
+    model = jaxport.to_onnx(fn, [("B", 6, "T + 1", 4)], return_mode="ir")
+    assert model.stats()["ops"].keys() <= {"Gather", "Slice"}
+    assert model.stats()["nodes"] <= 2
 
 
 def test_a_mean_over_symbolic_axes_is_one_node():
