@@ -164,6 +164,22 @@ void Emitter::emit_iota(const Node& node) {
   define(node, counted, {node.out[0]});
 }
 
+// Rows and columns in the order that is wanted: the other one has the opposite diagonal.
+void Emitter::emit_eye(const Node& node) {
+  const Labels natural{node.role("r")[0], node.role("c")[0]};
+  const Labels order = wanted_order(node, LabelSet(node.sizes.size(), natural)).value_or(natural);
+  const auto diagonal = *node.attr("diagonal")->get_if<std::int64_t>();
+  Dims shape;
+  for (Label label : order) shape.push_back(node.sizes[static_cast<std::size_t>(label)]);
+  const bool is_whole = node.dtype == DType::kI32 || node.dtype == DType::kI64;
+  const DType dtype = node.dtype == DType::kF64 || is_whole ? node.dtype : DType::kF32;
+  const Value zeros = op_.call_with_shape("ConstantOfShape", {shapes_.shape(shape)}, {}, shape);
+  const Value ones = op_.EyeLike(
+      zeros, onnx::Args{{"dtype", dtype}, {"k", order == natural ? diagonal : -diagonal}});
+  define(node, dtype == node.dtype ? ones : op_.Cast(ones, onnx::Args{{"to", node.dtype}}),
+         {{order[0]}, {order[1]}});
+}
+
 void Emitter::emit_pick(const Node& node) {
   const Edge& edge = node.edges[0];
   const Label along = node.role("p")[0];

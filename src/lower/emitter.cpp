@@ -138,6 +138,7 @@ void Emitter::emit(const Node& node) {
       if (node.name == "softmax") return emit_softmax(node, "Softmax");
       if (node.name == "log_softmax") return emit_softmax(node, "LogSoftmax");
       if (node.name == "norm") return emit_norm(node);
+      if (node.name == "eye") return emit_eye(node);
       if (node.name == "attention") return emit_attention(node);
       if (node.name == "resize") return emit_resize(node);
       if (node.name == "rope" || node.name == "partial_rope") return emit_rope(node);

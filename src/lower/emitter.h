@@ -150,6 +150,7 @@ class Emitter {
   // --- emit_move.cpp
   Value range(const Dim& size);
   void emit_iota(const Node& node);
+  void emit_eye(const Node& node);
   void emit_pick(const Node& node);
   void emit_slice(const Node& node);
   Value end_of(const Node& slice, const Dim& rest);  // where ONNX's Slice ends

@@ -15,10 +15,6 @@ namespace {
 using axis::Kind;
 using axis::Node;
 
-// A constant that is computed from smaller ones is stored up to this many elements; above, the
-// model computes it.
-constexpr std::int64_t kLargestComputed = 1 << 20;
-
 std::optional<std::int64_t> static_elements(const Node& node) {
   std::int64_t count = 1;
   for (const Dim& size : node.sizes) {
@@ -42,7 +38,8 @@ bool has_symbol(const front::Eqn& eqn) {
 }
 
 bool may_grow(const Node& node) {
-  return node.kind == Kind::kPointwise || node.kind == Kind::kRelayout || node.kind == Kind::kIota;
+  return node.kind == Kind::kPointwise || node.kind == Kind::kRelayout ||
+         node.kind == Kind::kIota || node.is(Kind::kPrim, "gather");
 }
 
 std::vector<std::int64_t> dense_strides(const Node& node) {

@@ -11,6 +11,10 @@
 
 namespace jaxport::lower {
 
+// A constant that is computed from smaller ones is stored up to this many elements; above, the
+// model computes it.
+constexpr std::int64_t kLargestComputed = 1 << 20;
+
 // A constant value without a copy: element (i0, i1, …) of its axes is base[offset + sum i *
 // stride].
 struct ConstantView {

@@ -105,6 +105,7 @@ void prepare(axis::Program& program, int opset, target::Target target) {
     if (!found) found = window_mean(graph, use, uses, opset);
     if (!found) found = gather_inside(graph, use);
     if (!found) found = triangle(graph, use);
+    if (!found) found = eye(graph, use);
     return found ? found : scatter_inside(graph, use);
   });
   axis::rebuild(program, fold_affine);

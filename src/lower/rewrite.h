@@ -24,6 +24,9 @@ axis::Use gather_inside(axis::Graph& graph, const axis::Use& use);
 // The same for scatter and its reductions: their mode is "inside".
 axis::Use scatter_inside(axis::Graph& graph, const axis::Use& use);
 
+// A matrix of symbolic size with ones on a diagonal: the macro eye.
+axis::Use eye(axis::Graph& graph, const axis::Use& use);
+
 // A matrix of symbolic size with zeros above or below a diagonal: the primitive triangle.
 axis::Use triangle(axis::Graph& graph, const axis::Use& use);
 

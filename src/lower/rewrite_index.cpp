@@ -9,9 +9,11 @@
 #include <limits>
 
 #include "axis/pattern.h"
+#include "lower/facts.h"
 #include "lower/positions.h"
 #include "lower/range.h"
 #include "lower/rewrite.h"
+#include "raise/views.h"
 
 namespace jaxport::lower {
 namespace {
@@ -195,6 +197,15 @@ std::string mode_of(const front::Eqn& eqn) {
 
 // --- gather
 
+// A table at known places is a constant, such as a relative position bias.
+bool is_constant_look_up(const axis::Node& gather) {
+  Dim size = 1;
+  for (std::size_t axis = 0; axis < gather.out.size(); ++axis) size = size * gather.axis_size(axis);
+  const auto is_closed = [](const axis::Edge& edge) { return raise::is_closed(*edge.node); };
+  return size.is_static() && size.value() <= kLargestComputed &&
+         std::ranges::all_of(gather.edges, is_closed);
+}
+
 // The windows of x at the vectors, over the axes of a result that looks like `like`.
 Use windows_at(Graph& graph, const Use& x, const front::Type& x_type, const Vectors& vectors,
                const Dims& index_shape, front::Attrs attrs, const front::Type& out,
@@ -264,7 +275,7 @@ Use kept_updates(Graph& graph, const Use& use, const Vectors& vectors, const Win
 }  // namespace
 
 Use gather_inside(Graph& graph, const Use& use) {
-  if (!use.node->is(Kind::kPrim, "gather")) return {};
+  if (!use.node->is(Kind::kPrim, "gather") || is_constant_look_up(*use.node)) return {};
   const axis::PrimInfo& info = *use.node->prim;
   const Windows windows = gather_windows(info.eqn, info.in[0].shape);
   const bool fills = mode_of(info.eqn) == "fill_or_drop";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// jnp.tril and jnp.triu of symbolic size: a select by comparing positions. Where the sizes are
-// known the comparison is a constant, and the select is one Where.
+// jnp.tril, jnp.triu and jnp.eye of symbolic size: positions are compared. Where the sizes are
+// known the comparison is a constant.
 #include <algorithm>
 
 #include "axis/size_value.h"
@@ -58,6 +58,22 @@ std::optional<std::ptrdiff_t> axis_of(const Use& x, Label label) {
 }
 
 }  // namespace
+
+// Ones where column = row + diagonal.
+Use eye(Graph& graph, const Use& use) {
+  if (!use.node->is(Kind::kPointwise, "convert_element_type")) return {};
+  const Use test = graph.child(use, 0);
+  if (!test.node->is(Kind::kPointwise, "eq")) return {};
+  const auto row = position_of(graph, graph.child(test, 0)),
+             column = position_of(graph, graph.child(test, 1));
+  if (!row || !column || row->label == column->label) return {};
+  if (graph.size(row->label).is_static() && graph.size(column->label).is_static()) return {};
+  const DType positions = graph.child(test, 0).node->dtype;
+  return graph.macro(
+      "eye", {graph.iota(row->label, positions), graph.iota(column->label, positions)},
+      {row->label, column->label}, use.node->dtype, {{"c", {column->label}}, {"r", {row->label}}},
+      {{"diagonal", front::Attr{row->offset - column->offset}}});
+}
 
 Use triangle(Graph& graph, const Use& use) {
   if (!use.node->is(Kind::kPointwise, "select_n") || use.node->edges.size() != 3) return {};

@@ -15,6 +15,7 @@ using onnx::Value;
 using onnx::Values;
 
 void ShapeValues::add_input(Value input, const Dims& shape) {
+  inputs_.emplace_back(input, shape);
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     if (!shape[axis].is_static()) {
       sources_.push_back({input, static_cast<std::int64_t>(axis), shape[axis]});
@@ -153,9 +154,23 @@ Value ShapeValues::solve(const std::string& name, const Source& source) {
   return is_one ? value : op_.Div(value, term(factor));
 }
 
+// An input with these dims side by side tells them all at once.
+Value ShapeValues::read_run(const Dims& dims) {
+  for (const auto& [input, shape] : inputs_) {
+    const auto run = std::search(shape.begin(), shape.end(), dims.begin(), dims.end());
+    if (run == shape.end()) continue;
+    const std::int64_t start = run - shape.begin();
+    return op_.Shape(input, onnx::Args{{"start", start}, {"end", start + std::ssize(dims)}});
+  }
+  return {};
+}
+
 Value ShapeValues::shape(const Dims& dims) {
   const bool is_static = std::ranges::all_of(dims, &Dim::is_static);
   if (outer_ && !is_static) return outer_->shape(dims);
+  if (dims.size() > 1 && !is_static) {
+    if (const Value run = read_run(dims)) return run;
+  }
   std::vector<std::int64_t> fixed;
   Values parts;
   auto flush = [&] {

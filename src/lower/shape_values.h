@@ -40,9 +40,11 @@ class ShapeValues {
   onnx::Value atom(const DimAtom& atom);
   onnx::Value term(const DimTerm& term);
   onnx::Value read(const Source& source);
+  onnx::Value read_run(const Dims& dims);
 
   onnx::Builder& op_;
   ShapeValues* outer_ = nullptr;
+  std::vector<std::pair<onnx::Value, Dims>> inputs_;
   std::vector<Source> sources_;
   std::map<std::string, std::size_t> solutions_;  // by symbol: the source that determines it
   std::vector<std::pair<Dim, onnx::Value>> known_;

@@ -6,7 +6,6 @@
 // nearest neighbours. The matrix or table is evaluated here and compared with what ONNX Resize
 // would do; it stays an operand, so that the decomposition has JAX's own numbers.
 #include <algorithm>
-#include <unordered_set>
 
 #include "axis/pattern.h"
 #include "raise/interpolation.h"
@@ -25,32 +24,7 @@ using axis::Pattern;
 using axis::Use;
 using Ints = std::vector<std::int64_t>;
 
-constexpr std::size_t kMostNodes = 96;  // of the arithmetic of a weight
 constexpr std::int64_t kMostWeights = 1 << 20;
-
-// --- values that depend on positions and literals alone
-
-bool is_static(const Node& node) {
-  return std::ranges::all_of(node.sizes, [](const Dim& size) { return size.is_static(); });
-}
-
-bool is_closed(const Node& root) {
-  std::unordered_set<const Node*> unsorted_seen{&root};
-  std::vector<const Node*> pending{&root};
-  while (!pending.empty()) {
-    const Node& node = *pending.back();
-    pending.pop_back();
-    const bool is_leaf = node.kind == Kind::kConstant || node.kind == Kind::kIota;
-    if (!is_static(node) || node.kind == Kind::kPrim || (node.edges.empty() && !is_leaf)) {
-      return false;
-    }
-    for (const axis::Edge& edge : node.edges) {
-      if (unsorted_seen.insert(edge.node).second) pending.push_back(edge.node);
-    }
-    if (unsorted_seen.size() > kMostNodes) return false;
-  }
-  return true;
-}
 
 // The value over these labels.
 Tensor evaluated(Graph& graph, const Use& use, const Labels& dims) {

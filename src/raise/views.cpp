@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <unordered_set>
 
 #include "axis/size_value.h"
 
@@ -308,6 +309,25 @@ double as_written(double value, DType dtype) {
 bool near(double a, double b, DType dtype) {
   const double tolerance = std::ldexp(1.0, 1 - mantissa_bits(dtype));
   return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+}
+
+bool is_closed(const axis::Node& root) {
+  constexpr std::size_t kMostNodes = 96;
+  std::unordered_set<const axis::Node*> unsorted_seen{&root};
+  std::vector<const axis::Node*> pending{&root};
+  while (!pending.empty()) {
+    const axis::Node& node = *pending.back();
+    pending.pop_back();
+    const bool is_static = std::ranges::all_of(node.sizes, &Dim::is_static);
+    const bool is_leaf = node.kind == axis::Kind::kConstant || node.kind == axis::Kind::kIota;
+    const bool is_open = node.kind == axis::Kind::kPrim || (node.edges.empty() && !is_leaf);
+    if (!is_static || is_open) return false;
+    for (const axis::Edge& edge : node.edges) {
+      if (unsorted_seen.insert(edge.node).second) pending.push_back(edge.node);
+    }
+    if (unsorted_seen.size() > kMostNodes) return false;
+  }
+  return true;
 }
 
 bool is_subset(const Labels& some, const Labels& all) {

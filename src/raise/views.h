@@ -81,6 +81,10 @@ double as_written(double value, DType dtype);
 // Equal up to a few roundings of `dtype`: literals arrive rounded.
 bool near(double a, double b, DType dtype);
 
+// Computed from literals, constants and positions alone, in a few steps, and of static size: known
+// when the program is converted.
+bool is_closed(const axis::Node& root);
+
 bool is_subset(const axis::Labels& some, const axis::Labels& all);
 bool same_set(const axis::Labels& a, const axis::Labels& b);
 axis::Labels resolve_all(const axis::Labels& labels, const axis::Binding& binding);

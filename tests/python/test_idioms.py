@@ -483,6 +483,7 @@ DYNAMIC = [
 ]
 
 SQUARE = [f32("B", "T", "T")]
+MATRIX = [f32("T", "S")]
 
 
 def blocks_to_space(first):
@@ -506,6 +507,26 @@ def space_to_blocks(x):
 
 
 SHAPES = [
+    index(
+        "eye",
+        lambda x: x + jnp.eye(*x.shape, dtype=x.dtype),
+        MATRIX,
+        "Shape ConstantOfShape EyeLike Add",
+        [[t("T", "S")] for t in (bf16, f64, i32, u8)],
+    ),
+    index(
+        "eye of a transpose",
+        lambda x: x.mT * jnp.eye(x.shape[1], x.shape[0], 1),
+        MATRIX,
+        "Shape Shape Concat ConstantOfShape EyeLike Transpose Mul",
+    ),
+    index(
+        "eye, below the diagonal",
+        lambda x: x @ jnp.eye(x.shape[1], 4, -2),
+        MATRIX,
+        "Shape Concat ConstantOfShape EyeLike MatMul",
+        [[f32(3, "S")]],
+    ),
     index("tril", jnp.tril, SQUARE, "Trilu", [[f32("T", "S")], [bf16("T", 3)]]),
     index("tril, lower", lambda x: jnp.tril(x, -2), SQUARE, "Trilu"),
     index("triu", lambda x: jnp.triu(x, 1), SQUARE, "Trilu", [[f64("T", "S")]]),
@@ -564,6 +585,17 @@ def test_op_that_onnx_runtime_runs_slowly_is_left_to_other_runtimes(fn, op):
     assert [node.op_type for node in model.graph.node] == [op]
     equal, message = jaxport.allclose(fn, model, [np.linspace(-3, 3, 32).reshape(4, 8)], rtol=1e-6)
     assert equal, message
+
+
+@pytest.mark.parametrize(
+    ("count", "ops"), [(1000, {"Mul": 1}), (2_000_000, {"Gather": 1, "Mul": 1})]
+)
+def test_table_at_known_places_is_a_constant_unless_it_is_large(count, ops):
+    table = np.sin(np.arange(7, dtype=np.float32))
+    look_up = lambda x: x * jnp.asarray(table)[jnp.arange(count) % 7]  # noqa: E731
+    model = jaxport.to_onnx(look_up, [()], return_mode="ir")
+    assert {op: model.stats()["ops"].get(op) for op in ops} == ops
+    assert model.stats()["initializer_bytes"] < 3_000_000 * len(ops)
 
 
 def test_logsumexp_of_infinities_is_jax_s():

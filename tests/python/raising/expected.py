@@ -8,14 +8,8 @@ expected.
 from __future__ import annotations
 
 _REASONS: dict[str, list[str]] = {
-    "a look-up in a constant table is not folded": [
-        "attention | by hand | relative position table",
-    ],
     "a sequence without a batch is reshaped for each operand of Attention": [
         "rotary | equinox | process_heads",
-    ],
-    "no rule": [
-        "idiom | by hand | eye, symbolic",
     ],
 }
 NOT_YET = {name: reason for reason, names in _REASONS.items() for name in names}
