@@ -26,14 +26,16 @@ Value expm1(Ctx& c, Value x) {
   return c.op.Mul(c.op.Tanh(half), c.op.Add(c.op.Exp(x), c.op.scalar_like(x, 1)));
 }
 
-// log1p(x) = log(u) * x / (u - 1) with u = 1 + x rounded; x itself where u is 1, log(u) where u - 1
-// is x.
+// log1p(x) = x * (log(u) / (u - 1)) with u = 1 + x rounded; x itself where u is 1. A product keeps
+// the sign of x = -0, which ONNX Runtime's Where does not; the bound is for x = inf.
 Value log1p(Ctx& c, Value x) {
   const Value one = c.op.scalar_like(x, 1);
-  const Value u = c.op.Add(x, one), d = c.op.Sub(u, one), log_u = c.op.Log(u);
-  const Value scaled = c.op.Mul(log_u, c.op.Div(x, d));
-  const Value corrected = c.op.Where(c.op.Equal(d, x), log_u, scaled);
-  return c.op.Where(c.op.Equal(u, one), x, corrected);
+  const Value u = c.op.Add(x, one);
+  const Value largest =
+      c.op.scalar_like(x, x.dtype() == DType::kF64 ? std::numeric_limits<double>::max()
+                                                   : std::numeric_limits<float>::max());
+  const Value ratio = c.op.Div(c.op.Log(u), c.op.Min(c.op.Sub(u, one), largest));
+  return c.op.Mul(x, c.op.Where(c.op.Equal(u, one), one, ratio));
 }
 
 // Horner's rule; the coefficient of the highest power comes first.

@@ -2,6 +2,7 @@
 """Runs JAX's own cases for its primitives through jaxport and ONNX Runtime.
 
     PYTHONPATH=tests python -m conformance              all cases; rewrites docs/coverage.md
+    PYTHONPATH=tests python -m conformance --double     all with 64-bit types; their part of it
     PYTHONPATH=tests python -m conformance --every 11   a sample
     PYTHONPATH=tests python -m conformance 'sort_*'     cases by pattern, each with its outcome
 
@@ -53,9 +54,21 @@ def main() -> int:
     show("not listed in known.toml", [f"{o.name}: {o.kind} {o.detail}" for o in unexpected])
     if given.junit:
         report.write_junit(given.junit, outcomes, entries)
-    if not given.patterns and given.every == 1 and not given.double:
-        PAGE.write_text(report.coverage_page(outcomes, entries, given.opset))
+    if not given.patterns and given.every == 1:
+        write_page(given, outcomes, entries)
     return 1 if unexpected or not controls_hold(given.opset) else 0
+
+
+def write_page(given: argparse.Namespace, outcomes: list, entries: list) -> None:
+    """Replaces the part of docs/coverage.md that this run is about."""
+    from conformance import report
+
+    single, title, double = PAGE.read_text().partition(report.DOUBLE_TITLE)
+    if given.double:
+        title, double = report.DOUBLE_TITLE, report.double_part(outcomes, entries)
+    else:
+        single = report.coverage_page(outcomes, entries, given.opset)
+    PAGE.write_text(single.rstrip() + "\n" + (f"\n{title}{double}" if title else ""))
 
 
 def run(given: argparse.Namespace) -> list:

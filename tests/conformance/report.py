@@ -14,6 +14,8 @@ DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "bfloat16", "float16", "float32", "float64", "complex64", "complex128",
 )  # fmt: skip
+DOUBLE_DTYPES = ("int64", "uint64", "float64", "complex128")
+DOUBLE_TITLE = "## With 64-bit types"
 
 
 def tally(outcomes: Sequence[Outcome]) -> str:
@@ -79,13 +81,31 @@ def coverage_page(outcomes: Sequence[Outcome], entries: list[Known], opset: int)
     return "\n".join(lines) + "\n"
 
 
+def double_part(outcomes: Sequence[Outcome], entries: list[Known]) -> str:
+    """What follows DOUBLE_TITLE: how many cases of each 64-bit dtype hold, and what does not."""
+    counted = [o for o in outcomes if o.counts]
+    passed = sum(o.kind == "pass" for o in counted)
+    lines = [
+        "",
+        "",
+        f"The same with `jax_enable_x64`: **{passed} of {len(counted)} hold",
+        f"({passed / len(counted):.1%}).** Of these, by dtype:",
+        "",
+        "| " + " | ".join(DOUBLE_DTYPES) + " |",
+        "|" + "---|" * len(DOUBLE_DTYPES),
+    ]
+    cells = [_cell([o.kind == "pass" for o in counted if o.dtype == d]) for d in DOUBLE_DTYPES]
+    lines += ["| " + " | ".join(cells) + " |", *_failures(counted, entries, "###")]
+    return "\n".join(lines) + "\n"
+
+
 def _cell(results: list[bool]) -> str:
     if all(results):
         return str(len(results)) if results else ""
     return f"**{sum(results)}/{len(results)}**"
 
 
-def _failures(outcomes: Sequence[Outcome], entries: list[Known]) -> list[str]:
+def _failures(outcomes: Sequence[Outcome], entries: list[Known], level: str = "##") -> list[str]:
     found: dict[tuple[str, str, str], list[Outcome]] = {}
     for o in outcomes:
         if o.kind != "pass":
@@ -94,7 +114,7 @@ def _failures(outcomes: Sequence[Outcome], entries: list[Known]) -> list[str]:
             found.setdefault((o.group, o.kind, reason), []).append(o)
     if not found:
         return []
-    lines = ["", "## What does not hold", "", "| group | cases | dtypes | outcome | reason |"]
+    lines = ["", f"{level} What does not hold", "", "| group | cases | dtypes | outcome | reason |"]
     lines.append("|---|---|---|---|---|")
     for (group, kind, reason), members in sorted(found.items()):
         dtypes = sorted({o.dtype for o in members}, key=DTYPES.index)

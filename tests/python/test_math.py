@@ -76,6 +76,8 @@ FUNCTIONS = [
     case("expm1 near zero", lax.expm1, [f32(9, lo=-1e-5, hi=1e-5)], tolerance="function"),
     case("log", lax.log, [f32(3, lo=0.1)], also=POSITIVE, tolerance="function"),
     case("log1p", lax.log1p, [f32(3, lo=-0.9)], also=POSITIVE, tolerance="function"),
+    case("log1p of -0", lambda x: 1 / lax.log1p(-x), [f32(lo=0, hi=0)]),
+    case("log1p of inf", lambda x: lax.log1p(1 / x), [f32(lo=0, hi=0)]),
     case("log1p near zero", lax.log1p, [f32(9, lo=-1e-5, hi=1e-5)], tolerance="function"),
     case("sqrt", lax.sqrt, [f32(3, lo=0.1)], also=POSITIVE),
     case("rsqrt", lax.rsqrt, [f32(3, lo=0.1)], also=POSITIVE, tolerance="function"),

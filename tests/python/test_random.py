@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import equinox as eqx
+import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import linen, nnx
 from jax import lax, random
 
 import jaxport
@@ -89,6 +92,8 @@ NUMBERS = [
     row("gamma", lambda k: random.gamma(k, 2.5, (4,)), tolerance="function"),
     row("beta", lambda k: random.beta(k, 2.0, 0.5, (4,)), tolerance="network"),
     row("dirichlet", lambda k: random.dirichlet(k, jnp.ones(3), (2,)), tolerance="network"),
+    row("binomial", lambda k: random.binomial(k, 10, jnp.array([0.0, 0.3, 1.0]))),
+    row("multinomial", lambda k: random.multinomial(k, 10, jnp.array([0.2, 0.0, 0.8]))),
     row("poisson", lambda k: random.poisson(k, 3.0, (6,))),
     row("multivariate normal", multivariate, f32(3, 3), tolerance="network"),
     row("keys in a loop", looped),
@@ -184,6 +189,47 @@ def test_a_key_that_nobody_uses_leaves_nothing():
         return x * 2.0
 
     assert ops_of(fn, [(3,)]) == {"Mul": 1}
+
+
+class LinenDropout(linen.Module):
+    @linen.compact
+    def __call__(self, x):
+        return linen.Dropout(0.5, deterministic=True)(linen.Dense(4)(x))
+
+
+def nnx_dropout():
+    model = nnx.Sequential(nnx.Linear(3, 4, rngs=nnx.Rngs(0)), nnx.Dropout(0.5, rngs=nnx.Rngs(1)))
+    model.eval()
+    return model
+
+
+def linen_dropout():
+    model = LinenDropout()
+    variables = model.init(random.key(0), jnp.ones((2, 3)))
+    return lambda x: model.apply(variables, x, rngs={"dropout": random.key(1)})
+
+
+def equinox_dropout():
+    model = eqx.nn.Sequential(
+        [eqx.nn.Linear(3, 4, key=random.key(0)), eqx.nn.Dropout(0.5, inference=True)]
+    )
+    keys = random.split(random.key(1), 2)
+    return jax.vmap(lambda x: model(x, key=random.split(keys[0])[1]))
+
+
+def haiku_dropout():
+    def forward(x):
+        hk.next_rng_key()
+        return hk.dropout(hk.next_rng_key(), 0.0, hk.Linear(4)(x))
+
+    model = hk.transform(forward)
+    weights = model.init(random.key(0), jnp.ones((2, 3)))
+    return lambda x: model.apply(weights, random.key(1), x)
+
+
+@pytest.mark.parametrize("make", [nnx_dropout, linen_dropout, equinox_dropout, haiku_dropout])
+def test_dropout_in_inference_leaves_nothing(make):
+    assert ops_of(make(), [(2, 3)]) == {"Gemm": 1}
 
 
 def test_equal_draws_are_traced_once(monkeypatch):
