@@ -131,17 +131,24 @@ void Emitter::consider_constant_weight(const Node& node, std::size_t x, Product&
     double cost = price(edge, node.sizes, left) + regret(node, result);
     if (wish) cost += missing_batch_dim(node, *wish, result);
     best.offer(cost, x, left, right, result);
-    if (columns.empty() && !has_batch) consider_row_vector(node, 1 - x, seen, inner, best);
+    if (!has_batch) consider_constant_left(node, 1 - x, seen, {columns, inner}, best);
   }
 }
 
-// v . x for x whose last dim but one is contracted: nothing is to be transposed.
-void Emitter::consider_row_vector(const Node& node, std::size_t vector, const Arrangement& x,
-                                  const Labels& inner, Product& best) {
+// W . x for x whose last dim but one is contracted: nothing is to be transposed, which takes 0.64
+// to 0.91 of the time of Transpose, MatMul, Transpose. The weight is a row vector when it has no
+// label of its own.
+void Emitter::consider_constant_left(const Node& node, std::size_t weight, const Arrangement& x,
+                                     Arrangement left, Product& best) {
+  const Labels &rows = left[0], &inner = left[1];
   if (x.size() < 2 || x[x.size() - 2] != inner || x.back() == inner) return;
   Arrangement result = x;
-  result.erase(result.end() - 2);
-  best.offer(regret(node, result), vector, {inner}, x, result);
+  result[x.size() - 2] = rows;
+  if (rows.empty()) {
+    result.erase(result.end() - 2);
+    left.erase(left.begin());
+  }
+  best.offer(regret(node, result), weight, left, x, result);
 }
 
 void Emitter::consider_two_activations(const Node& node, std::size_t x, Product& best) {

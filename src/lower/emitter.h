@@ -125,8 +125,8 @@ class Emitter {
   double missing_batch_dim(const Node& node, const Arrangement& wish,
                            const Arrangement& result) const;
   void consider_constant_weight(const Node& node, std::size_t x, Product& best);
-  void consider_row_vector(const Node& node, std::size_t vector, const Arrangement& x,
-                           const Labels& inner, Product& best);
+  void consider_constant_left(const Node& node, std::size_t weight, const Arrangement& x,
+                              Arrangement left, Product& best);
   void consider_two_activations(const Node& node, std::size_t x, Product& best);
   void emit_outer_product(const Node& node);
 

@@ -62,6 +62,22 @@ MaybeWish norm_wish(const Node& node, std::size_t i, const MaybeWish& own) {
   return Wish{own ? own->strength : kWeak, std::move(dims)};
 }
 
+// [..][contracted labels][columns], where the result is wanted as [..][rows of a
+// constant][columns]: the constant is multiplied from the left.
+MaybeWish constant_left_wish(const Node& node, std::size_t i, const MaybeWish& own) {
+  if (!own || own->dims.size() < 2) return std::nullopt;
+  const std::size_t count = node.sizes.size(), place = own->dims.size() - 2;
+  const LabelSet mine(count, node.edges[i].axes), others(count, node.edges[1 - i].axes),
+      out(count, node.out);
+  const Labels fresh = mine.drop(axis::flatten(node.edges[1 - i].axes));
+  const Labels& rows = own->dims[place];
+  if (fresh.empty() || rows.size() != fresh.size() || mine.has_any(rows)) return std::nullopt;
+  if (own->dims.back().empty() || !mine.has_all(own->dims.back())) return std::nullopt;
+  Wish wish = *own;
+  wish.dims[place] = out.drop(others.keep(axis::flatten(node.edges[i].axes)));
+  return wish;
+}
+
 // [rows as the result wants them][contracted labels merged]
 MaybeWish contract_wish(const Node& node, std::size_t i, const MaybeWish& own) {
   const std::size_t count = node.sizes.size();
@@ -171,13 +187,17 @@ MaybeWish renamed_wish(const Node& node, const MaybeWish& own) {
 }
 
 // What consumer `node` wants of operand i, given what its own consumers want of it.
-MaybeWish operand_wish(const Node& node, std::size_t i, const MaybeWish& own, int opset) {
+MaybeWish operand_wish(const Facts& facts, const Node& node, std::size_t i, const MaybeWish& own,
+                       int opset) {
   switch (node.kind) {
     case Kind::kPointwise:
     case Kind::kStack:
     case Kind::kRelayout:
       break;
     case Kind::kContract:
+      if (facts.is_constant(node.edges[1 - i].node)) {
+        if (auto wish = constant_left_wish(node, i, own)) return wish;
+      }
       return contract_wish(node, i, own);
     case Kind::kPick:
       return pick_wish(node, own);
@@ -266,7 +286,7 @@ std::optional<Hint> vote_of(const Facts& facts, const Node& value, const Facts::
   if (const auto& theirs = wishes[facts.index(user.node)]) {
     own = Wish{strength(*theirs), theirs->dims};
   }
-  const auto wish = operand_wish(*user.node, user.operand, own, opset);
+  const auto wish = operand_wish(facts, *user.node, user.operand, own, opset);
   if (!wish) return std::nullopt;
   auto hint = seen_by(value, wish->dims, user.node->edges[user.operand], user.node->sizes);
   if (hint) hint->order_only = wish->strength < kStrong;

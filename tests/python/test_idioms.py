@@ -587,17 +587,6 @@ def test_op_that_onnx_runtime_runs_slowly_is_left_to_other_runtimes(fn, op):
     assert equal, message
 
 
-@pytest.mark.parametrize(
-    ("count", "ops"), [(1000, {"Mul": 1}), (2_000_000, {"Gather": 1, "Mul": 1})]
-)
-def test_table_at_known_places_is_a_constant_unless_it_is_large(count, ops):
-    table = np.sin(np.arange(7, dtype=np.float32))
-    look_up = lambda x: x * jnp.asarray(table)[jnp.arange(count) % 7]  # noqa: E731
-    model = jaxport.to_onnx(look_up, [()], return_mode="ir")
-    assert {op: model.stats()["ops"].get(op) for op in ops} == ops
-    assert model.stats()["initializer_bytes"] < 3_000_000 * len(ops)
-
-
 def test_logsumexp_of_infinities_is_jax_s():
     inf = np.inf
     x = np.array([[-inf, -inf], [inf, 0], [inf, -inf], [-inf, 0], [np.nan, 0]], np.float32)

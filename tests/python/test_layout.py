@@ -75,8 +75,16 @@ ROWS = {
     "windows before a norm": Row(
         lambda x: windows(jax.nn.standardize(x + 1), 3), IMAGE, {"Transpose": 1, "Reshape": 2}
     ),
-    "mixed steps": Row(mixed, [f32(2, 6, 8)], {"Transpose": 4, "Reshape": 0}),
-    "mixed steps in a loop": Row(looped, [f32(2, 6, 8)], {"Transpose": 4, "Reshape": 0}),
+    "mixed steps": Row(mixed, [f32(2, 6, 8)], {"Transpose": 0, "Reshape": 0}),
+    "mixed steps in a loop": Row(looped, [f32(2, 6, 8)], {"Transpose": 0, "Reshape": 0}),
+    "constant from the left": Row(
+        lambda x: jnp.einsum("btc,ts->bsc", x, TOKENS[0]),
+        [f32("B", 6, 8)],
+        {"Transpose": 0, "MatMul": 1},
+    ),
+    "constant that shares an axis of the result": Row(
+        lambda x: jnp.einsum("btc,bts->bsc", x, jnp.stack(TOKENS)), [f32(2, 6, 8)], {"MatMul": 1}
+    ),
 }
 
 

@@ -233,7 +233,7 @@ IMAGE = [f32(2, 32, 32, 3, lo=-1, hi=1)]
 SMALL = [f32(2, 16, 16, 3, lo=-1, hi=1)]
 ROWS = [
     row("ConvNeXt", convnext, IMAGE, 48, Transpose=7, Reshape=0),
-    row("MLP-Mixer", mixer, IMAGE, 41, Transpose=6, Reshape=1),
+    row("MLP-Mixer", mixer, IMAGE, 29, Transpose=2, Reshape=1),
     row("U-Net", unet, SMALL, 19, Transpose=2, Reshape=2),
     row("group norms", group_norms, SMALL, 24, Transpose=2, Reshape=4),
     row("heads first", heads_first, [f32(2, 10, 64)], 14, Transpose=0, Reshape=0),
