@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+import pytest
 from jax import lax
 
+import jaxport
 from support.cases import boolean, case, check, f32, f64, i32, parity
 
 
