@@ -88,8 +88,9 @@ def function_kernels(schema: defs.OpSchema) -> list[Masks]:
     Only f32 and f64 are asked for: a body in f16 runs too, with casts around each of its nodes.
     """
     has_body = schema.has_function or schema.has_context_dependent_function
-    needs_attribute = any(attr.required for attr in schema.attributes.values())
-    if not has_body or needs_attribute or len(schema.type_constraints) != 1:
+    required = [attr for attr in schema.attributes.values() if attr.required]
+    are_counts = all(attr.type == defs.OpSchema.AttrType.INT for attr in required)
+    if not has_body or not are_counts or len(schema.type_constraints) != 1:
         return []
     (constraint,) = schema.type_constraints
     numbers = dtype_numbers()
@@ -100,11 +101,13 @@ def function_kernels(schema: defs.OpSchema) -> list[Masks]:
 
 def loads(schema: defs.OpSchema, dtype: int) -> bool:
     inputs = [f"x{i}" for i in range(schema.min_input)]
+    counts = {attr.name: 1 for attr in schema.attributes.values() if attr.required}
+    shape = None if counts else ["N"]
     graph = helper.make_graph(
-        [helper.make_node(schema.name, inputs, ["y"])],
+        [helper.make_node(schema.name, inputs, ["y"], **counts)],
         "probe",
-        [helper.make_tensor_value_info(name, dtype, ["N"]) for name in inputs],
-        [helper.make_tensor_value_info("y", dtype, ["N"])],
+        [helper.make_tensor_value_info(name, dtype, shape) for name in inputs],
+        [helper.make_tensor_value_info("y", dtype, shape)],
     )
     opset = helper.make_opsetid("", max(schema.since_version, OLDEST_OPSET))
     model = helper.make_model(graph, opset_imports=[opset], ir_version=10)

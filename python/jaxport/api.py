@@ -58,8 +58,9 @@ def to_onnx(
         output_path: where return_mode="file" writes.
         input_names: names of the model's inputs; by default those of the parameters.
         output_names: names of the model's outputs.
-        normalization_mode: "force_decomposed" keeps normalisations as arithmetic; "auto" and
-            "prefer_native" make them single nodes where that is exact.
+        normalization_mode: "auto" takes the ops that run fastest, such as InstanceNormalization for
+            a group norm; "prefer_native" the op of each norm where the opset has it, such as
+            GroupNormalization; "force_decomposed" keeps normalisations as arithmetic.
         raise_: recognise attention, normalisation and other known mathematics as single nodes.
         without_rules: rules to leave out, by name, such as "attention"; docs/raising.md lists them.
         report: what was raised, and what nearly was and why not: a file name (JSON if it ends in
@@ -92,8 +93,7 @@ def to_onnx(
         given_input_names=input_names,
         given_output_names=output_names,
     )
-    norms = normalization_mode != "force_decomposed"
-    rules = (raise_, norms, list(without_rules))
+    rules = (raise_, normalization_mode, list(without_rules))
     compiled, times = _compile(traced, opset, model_name, rules, target)
     model = Model(
         compiled,
@@ -114,7 +114,7 @@ def to_onnx(
 
 
 def _compile(
-    traced: Traced, opset: int, model_name: str, rules: tuple[bool, bool, list[str]], target: str
+    traced: Traced, opset: int, model_name: str, rules: tuple[bool, str, list[str]], target: str
 ) -> tuple[_core.Model, dict[str, float]]:
     start = time.perf_counter()
     try:

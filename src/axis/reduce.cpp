@@ -64,6 +64,12 @@ Use Graph::reduce(std::string_view name, Use operand, const Labels& over, DType 
 }
 
 Use Graph::contract(Use lhs, Use rhs, const Labels& over, DType dtype) {
+  // A value times itself. Narrow floats stay: a contraction sums them before it rounds.
+  const bool is_wide = dtype == DType::kF32 || dtype == DType::kF64;
+  if (is_wide && lhs == rhs && lhs.node->dtype == dtype) {
+    return reduce("reduce_sum", pointwise("mul", {std::move(lhs), std::move(rhs)}, dtype), over,
+                  dtype);
+  }
   const Labels left = lhs.flat(), right = rhs.flat();
   const Labels both = within(within(over, left), right);
   const Labels left_only = without(within(over, left), right);

@@ -26,4 +26,13 @@ std::optional<Dim> size_value(const Graph& graph, const Use& use) {
   return value ? std::optional(*value) : std::nullopt;
 }
 
+Use size_as_value(Graph& graph, const Dim& size, DType dtype) {
+  if (size.is_static()) return graph.constant(int_scalar(dtype, size.value()));
+  auto info = std::make_shared<PrimInfo>();
+  info->eqn.primitive = "dim_as_value";
+  info->eqn.attrs = {{"dim", front::Attr{size}}};
+  info->out = {{dtype, {}}};
+  return graph.prim(info, {})[0];
+}
+
 }  // namespace jaxport::axis

@@ -36,13 +36,14 @@ struct CompiledModel {
 };
 
 CompiledModel compile_module(const front::Module& module, int opset, std::string model_name,
-                             bool raise, bool raise_norms, std::vector<std::string> without_rules,
-                             std::string_view target, const nb::dict& lowerings) {
+                             bool raise, std::string_view normalization_mode,
+                             std::vector<std::string> without_rules, std::string_view target,
+                             const nb::dict& lowerings) {
   compile::Options options;
   options.opset = opset;
   options.model_name = std::move(model_name);
   options.raise.enabled = raise;
-  options.raise.norms = raise_norms;
+  compile::set_normalization_mode(options, normalization_mode);
   options.raise.without = std::move(without_rules);
   options.target = target::target_from_name(target);
   options.lowerings = user_lowerings(lowerings);
@@ -149,8 +150,9 @@ void define_model(nb::module_& m) {
           "findings", &findings_of,
           "What was raised and what nearly was: rule, reason (empty: raised) and source of each.");
   m.def("compile", &compile_module, nb::arg("module"), nb::arg("opset"), nb::arg("model_name"),
-        nb::arg("raise_"), nb::arg("raise_norms"), nb::arg("without_rules"), nb::arg("target"),
-        nb::arg("lowerings"), "Compiles a program to ONNX; other Python threads run meanwhile.");
+        nb::arg("raise_"), nb::arg("normalization_mode"), nb::arg("without_rules"),
+        nb::arg("target"), nb::arg("lowerings"),
+        "Compiles a program to ONNX; other Python threads run meanwhile.");
 }
 
 }  // namespace

@@ -34,6 +34,11 @@ class Clock {
 
 }  // namespace
 
+void set_normalization_mode(Options& options, std::string_view mode) {
+  options.raise.norms = mode != "force_decomposed";
+  options.native_norms = mode == "prefer_native";
+}
+
 onnx::Model compile(const front::Module& module, const Options& options, Report* report) {
   if (options.opset < onnx::kOldestOpset || options.opset > onnx::kNewestOpset) {
     throw Error("E011", fmt::format("opset {} is out of range", options.opset))
@@ -45,8 +50,8 @@ onnx::Model compile(const front::Module& module, const Options& options, Report*
   const auto remarks = raise::raise(program, options.raise);
   if (report) report->findings = findings(program, remarks);
   clock.lap("raise");
-  onnx::Model model =
-      lower::lower(program, {options.opset, options.model_name, options.target, options.lowerings});
+  onnx::Model model = lower::lower(program, {options.opset, options.model_name, options.target,
+                                             options.native_norms, options.lowerings});
   model.producer_version = kVersion;
   clock.lap("lower");
   target::legalise(model, options.target);

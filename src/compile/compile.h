@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "compile/report.h"
 #include "front/ir.h"
@@ -19,8 +20,12 @@ struct Options {
   std::string model_name = "jax_model";
   raise::Options raise;
   target::Target target = target::Target::kOnnxRuntime;
+  bool native_norms = false;  // see lower::Options
   lower::UserLowerings lowerings = {};
 };
+
+// "auto", "prefer_native" or "force_decomposed", checked by the caller.
+void set_normalization_mode(Options& options, std::string_view mode);
 
 // Compiles module.functions[0]. Error E011: opset out of range.
 onnx::Model compile(const front::Module& module, const Options& options, Report* report = nullptr);

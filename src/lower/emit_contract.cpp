@@ -84,21 +84,26 @@ bool needs_column(const Arrangement& rows, const Labels& columns) {
   return !rows.empty() || !columns.empty();
 }
 
+// Attention and RotaryEmbedding take no operand without one.
+bool needs_batch_dim(const axis::Node& node) {
+  return node.kind == axis::Kind::kMacro &&
+         (node.name == "attention" || node.name == "rope" || node.name == "partial_rope");
+}
+
 bool starts_with_unit(const Arrangement& arrangement) {
   return !arrangement.empty() && arrangement[0].empty();
 }
 
 }  // namespace
 
-// Attention takes no operand without a batch dim. One Reshape before all projections is better than
-// one after each.
+// One Reshape before all projections is better than one after each.
 double Emitter::missing_batch_dim(const Node& node, const Arrangement& wish,
                                   const Arrangement& result) const {
-  const bool feeds_attention = std::ranges::any_of(facts_.users(&node), [](const auto& user) {
-    return user.node && user.node->is(axis::Kind::kMacro, "attention");
+  const bool is_needed = std::ranges::any_of(facts_.users(&node), [](const auto& user) {
+    return user.node && needs_batch_dim(*user.node);
   });
   const bool missing = starts_with_unit(wish) && !starts_with_unit(result);
-  return feeds_attention && missing ? kReshapePrice + 0.5 : 0;
+  return is_needed && missing ? kReshapePrice + 0.5 : 0;
 }
 
 void Emitter::consider_constant_weight(const Node& node, std::size_t x, Product& best) {

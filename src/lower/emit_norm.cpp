@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerNormalization and RMSNormalization work on trailing dims. A norm with channels of its own is
 // InstanceNormalization on [batch, groups, rest]: ONNX Runtime has no kernel for
-// GroupNormalization, and its function body takes twice as long.
+// GroupNormalization, and its function body takes twice as long. Who prefers it gets it.
 #include <algorithm>
 #include <limits>
 
@@ -71,6 +71,7 @@ NormLabels::NormLabels(const axis::Node& node) : along(node.role("a")) {
     if (channels.empty() && !is_small) channels = any_channel(node, along);
   }
   groups = without(channels, along);
+  if (!size_of(groups, node.sizes).is_static()) groups.clear();
   if (!groups.empty()) inner = within(channels, along);
 }
 
@@ -141,6 +142,7 @@ std::vector<Arrangement> Emitter::norm_candidates(const Node& node) const {
 }
 
 void Emitter::emit_norm(const Node& node) {
+  if (node.attr("native")) return emit_group_norm(node);
   if (NormLabels(node).is_instance()) return emit_instance_norm(node);
   const Edge& edge = node.edges[0];
   const LabelSet along(node.sizes.size(), node.role("a"));
@@ -166,6 +168,30 @@ void Emitter::emit_norm(const Node& node) {
   const onnx::Args args{{"axis", -static_cast<std::int64_t>(inner.size())},
                         {"epsilon", *node.attr("eps")->get_if<double>()}};
   define(node, op_.call(center ? "LayerNormalization" : "RMSNormalization", operands, args), best);
+}
+
+// The operands of GroupNormalization are there or neutral.
+void Emitter::emit_group_norm(const Node& node) {
+  const NormLabels labels(node);
+  const Edge& edge = node.edges[0];
+  Arrangement best;
+  double best_price = std::numeric_limits<double>::infinity();
+  for (const Arrangement& seen : norm_candidates(node)) {
+    Arrangement candidate = channels_second(seen, labels);
+    const double cost = price(edge, node.sizes, candidate) + regret(node, candidate);
+    if (cost < best_price) best_price = cost, best = std::move(candidate);
+  }
+  Values operands{bring(edge, node.sizes, best)};
+  std::size_t next = 1;
+  for (const auto& [name, otherwise] : {std::pair("scale", 1.0), std::pair("bias", 0.0)}) {
+    const Arrangement channels{labels.channels()};
+    operands.push_back(
+        flag(node, name) ? bring_full(node.edges[next++], node.sizes, channels)
+                         : uniform(op_, otherwise, node.dtype, static_shape(channels, node.sizes)));
+  }
+  const onnx::Args args{{"epsilon", *node.attr("eps")->get_if<double>()},
+                        {"num_groups", size_of(labels.groups, node.sizes).value()}};
+  define(node, op_.call("GroupNormalization", operands, args), best);
 }
 
 // A group norm scales each channel afterwards: InstanceNormalization has one scale for each group.

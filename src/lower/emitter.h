@@ -116,6 +116,7 @@ class Emitter {
 
   // --- emit_norm.cpp
   void emit_norm(const Node& node);
+  void emit_group_norm(const Node& node);
   void emit_instance_norm(const Node& node);
   std::vector<Arrangement> norm_candidates(const Node& node) const;
 

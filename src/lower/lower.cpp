@@ -9,7 +9,7 @@
 namespace jaxport::lower {
 
 onnx::Model lower(axis::Program& program, const Options& options) {
-  prepare(program, options.opset, options.target);
+  prepare(program, options);
   Plan plan(program, options.opset, options.lowerings);
   report_missing(plan, options.opset);
   choose_region_layouts(plan, options.opset);

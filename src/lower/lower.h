@@ -16,6 +16,7 @@ struct Options {
   int opset = 23;
   std::string model_name = "jax_model";
   target::Target target = target::Target::kOnnxRuntime;
+  bool native_norms = false;     // the op of a norm, also where the target runs others faster
   UserLowerings lowerings = {};  // go before the tables
 };
 

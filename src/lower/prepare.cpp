@@ -34,6 +34,7 @@ constexpr std::array<MacroOp, 10> kMacroOps{{{"attention", "Attention"},
 
 std::string_view op_of(const axis::Node& node) {
   if (node.name == "norm") {
+    if (node.attr("native")) return "GroupNormalization";
     if (NormLabels(node).is_instance()) return "InstanceNormalization";
     return *node.attr("center")->get_if<bool>() ? "LayerNormalization" : "RMSNormalization";
   }
@@ -59,6 +60,17 @@ bool keeps_zero_rows(const axis::Node& node, target::Target target) {
   return target == target::Target::kOnnxRuntime || !zero_rows || !*zero_rows->get_if<bool>();
 }
 
+// LayerNormalization and RMSNormalization need a scale of all normalised axes. Where their sizes
+// are symbolic it must be there: one of ones would have to be made at run time.
+bool has_scale(const axis::Node& node) {
+  if (node.name != "norm" || NormLabels(node).is_instance()) return true;
+  const axis::Labels given =
+      *node.attr("scale")->get_if<bool>() ? axis::flatten(node.edges[1].axes) : axis::Labels{};
+  return std::ranges::all_of(node.role("a"), [&](axis::Label label) {
+    return axis::contains(given, label) || node.sizes[static_cast<std::size_t>(label)].is_static();
+  });
+}
+
 // ONNX Runtime takes 7 times as long for PRelu and for ReduceLogSumExp as for their parts.
 bool is_slow(const axis::Node& node, target::Target target) {
   return target == target::Target::kOnnxRuntime &&
@@ -82,7 +94,7 @@ bool has_lowering(const axis::Node& node, int opset, target::Target target) {
   }
   if (node.name == "resize") return has_resize(node, opset, target);
   // Narrower floats are computed in f32 where they have no kernel.
-  return fits_attributes(node) && keeps_zero_rows(node, target) &&
+  return fits_attributes(node) && keeps_zero_rows(node, target) && has_scale(node) &&
          target::runs(target, op_of(node), opset, is_double ? DType::kF64 : DType::kF32);
 }
 
@@ -96,9 +108,12 @@ Use expand_missing(axis::Graph& graph, const Use& use, int opset, target::Target
 
 }  // namespace
 
-void prepare(axis::Program& program, int opset, target::Target target) {
-  axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts&) {
-    return expand_missing(graph, use, opset, target);
+void prepare(axis::Program& program, const Options& options) {
+  const int opset = options.opset;
+  axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
+    Use found = expand_missing(graph, use, opset, options.target);
+    if (!found) found = narrow_norm(graph, use, uses, opset, options.target);
+    return !found && options.native_norms ? native_norm(graph, use, opset) : found;
   });
   axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
     Use found = mean(graph, use, uses);
@@ -109,7 +124,7 @@ void prepare(axis::Program& program, int opset, target::Target target) {
     return found ? found : scatter_inside(graph, use);
   });
   axis::rebuild(program, fold_affine);
-  for (axis::Program* region : axis::regions(program)) prepare(*region, opset, target);
+  for (axis::Program* region : axis::regions(program)) prepare(*region, options);
 }
 
 }  // namespace jaxport::lower

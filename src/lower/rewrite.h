@@ -3,6 +3,7 @@
 #pragma once
 
 #include "axis/graph.h"
+#include "target/target.h"
 
 namespace jaxport::lower {
 
@@ -23,6 +24,13 @@ axis::Use window_mean(axis::Graph& graph, const axis::Use& use, const axis::UseC
 axis::Use gather_inside(axis::Graph& graph, const axis::Use& use);
 // The same for scatter and its reductions: their mode is "inside".
 axis::Use scatter_inside(axis::Graph& graph, const axis::Use& use);
+
+// A norm of groups of channels of an image, marked as GroupNormalization.
+axis::Use native_norm(axis::Graph& graph, const axis::Use& use, int opset);
+// f16(norm(f32(x))) as a norm of f16, where the op of the target computes in f32 and rounds in the
+// same place.
+axis::Use narrow_norm(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses,
+                      int opset, target::Target target);
 
 // A matrix of symbolic size with ones on a diagonal: the macro eye.
 axis::Use eye(axis::Graph& graph, const axis::Use& use);

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "axis/pattern.h"
+#include "axis/size_value.h"
 #include "lower/facts.h"
 #include "lower/positions.h"
 #include "lower/range.h"
@@ -30,16 +31,6 @@ bool contains(const Ints& list, std::int64_t item) {
 
 Use pointwise(Graph& graph, std::string_view name, std::vector<Use> operands, DType dtype) {
   return graph.pointwise(name, std::move(operands), dtype);
-}
-
-// A size as an integer of the graph.
-Use size_value(Graph& graph, const Dim& size, DType dtype) {
-  if (size.is_static()) return graph.constant(int_scalar(dtype, size.value()));
-  auto info = std::make_shared<axis::PrimInfo>();
-  info->eqn.primitive = "dim_as_value";
-  info->eqn.attrs = {{"dim", front::Attr{size}}};
-  info->out = {{dtype, {}}};
-  return graph.prim(info, {})[0];
 }
 
 bool is_size(Graph& graph, const Use& use, const Dim& size) {
@@ -80,7 +71,8 @@ Index index_inside(Graph& graph, Use index, const Dim& size) {
     return {index, index};
   }
   return {index, pointwise(graph, "clamp",
-                           {size_value(graph, least, dtype), index, size_value(graph, most, dtype)},
+                           {axis::size_as_value(graph, least, dtype), index,
+                            axis::size_as_value(graph, most, dtype)},
                            dtype)};
 }
 

@@ -189,6 +189,7 @@ class Construction {
     if (has_no_elements()) return miss("an axis has no elements");
     if (!choose_dtype()) return miss("scores or weights are rounded more than the operands");
     roles_ = query_roles(score_, value_, along_);
+    if (has_values_of_each_query()) return miss("each query has values of its own");
     if (const char* problem = read_masks()) return miss(problem);
     if (varies_along_keys(weights_.factors))
       return miss("the weights are multiplied along the keys");
@@ -215,6 +216,14 @@ class Construction {
 
   bool has_no_elements() const {
     return std::ranges::any_of(labels(), [&](Label label) { return graph_.size(label) == Dim(0); });
+  }
+
+  // The queries are a batch then, for which the keys would be repeated.
+  bool has_values_of_each_query() const {
+    const Labels keys = score_.key.flat(), values = value_.flat();
+    return roles_.time.empty() && std::ranges::any_of(score_.query.flat(), [&](Label label) {
+             return axis::contains(values, label) && !axis::contains(keys, label);
+           });
   }
 
   // One dtype for all operands; scores and weights of 16-bit operands are f32. False when JAX
@@ -358,10 +367,11 @@ Use late_quotient(const Matcher& m, const Product& product, std::size_t i, std::
   if (!sum || m.uses[contraction.node] > 1) return {};
   for (std::size_t k = 0; k < 2; ++k) {
     DType narrowest = DType::kF64;
-    const Use e = without_float_converts(graph, graph.child(contraction, k), narrowest);
+    const Use unnormalised = without_float_converts(graph, graph.child(contraction, k), narrowest);
+    const Use e = as_exp(graph, unnormalised);
     axis::Binding binding;
-    if (e.node != sum->of.node || !graph.same(e, sum->of, binding)) continue;
-    if (m.uses[e.node] > 2) return m.miss("attention", contraction, kUsedElsewhere);
+    if (!e || e.node != sum->of.node || !graph.same(e, sum->of, binding)) continue;
+    if (m.uses[unnormalised.node] > 2) return m.miss("attention", contraction, kUsedElsewhere);
     Weights weights;
     weights.softmax = softmax_of_exp(graph, e, resolve_all(sum->over, binding));
     weights.narrowest = narrowest;

@@ -139,6 +139,24 @@ class Peeler {
       score.masks.push_back({keep, *fill * outer});
       return peel(graph_.child(use, 3 - filled), outer, std::move(score));
     }
+    return shifted(use, outer, score);
+  }
+
+  // select(m, x, x + c) = x + select(m, 0, c)
+  std::optional<Score> shifted(const Use& use, double outer, const Score& score) {
+    for (const std::size_t moved : {1u, 2u}) {
+      const Use x = graph_.child(use, 3 - moved), other = graph_.child(use, moved);
+      const bool subtracts = is_pointwise(other, "sub");
+      if ((!subtracts && !is_pointwise(other, "add")) || graph_.child(other, 0) != x) continue;
+      const auto by = graph_.scalar_value(graph_.child(other, 1));
+      if (!by) continue;
+      const DType dtype = use.node->dtype;
+      std::vector<Use> operands(3, graph_.scalar(0, dtype));
+      operands[0] = graph_.child(use, 0);
+      operands[moved] = graph_.scalar(subtracts ? -*by : *by, dtype);
+      const Use shift = graph_.pointwise("select_n", std::move(operands), dtype);
+      return peel(x, outer, with_term(score, outer, shift));
+    }
     return std::nullopt;
   }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "axis/size_value.h"
 #include "raise/activation.h"
 #include "raise/expansions.h"
 #include "raise/raise.h"
@@ -85,15 +86,15 @@ Use expand_prelu(Graph& graph, const Use& use) {
 
 Use expand_norm(Graph& graph, const Use& use) {
   const axis::Node& node = *use.node;
-  const DType dtype = node.dtype;
+  const DType dtype = sum_type(node.dtype);
   const Labels over = graph.role(use, "a");
-  const auto n = static_cast<double>(graph.size_of(over).value());
+  const Use n = convert(graph, axis::size_as_value(graph, graph.size_of(over), DType::kI64), dtype);
   const auto mean = [&](const Use& x) {
-    return graph.pointwise(
-        "div", {graph.reduce("reduce_sum", x, over, dtype), graph.scalar(n, dtype)}, dtype);
+    return graph.pointwise("div", {graph.reduce("reduce_sum", x, over, dtype), n}, dtype);
   };
   const auto square = [&](const Use& x) { return graph.pointwise("mul", {x, x}, dtype); };
-  const std::vector<Use> operands = graph.children(use);
+  std::vector<Use> operands = graph.children(use);
+  for (Use& operand : operands) operand = convert(graph, operand, dtype);
   Use x = operands[0];
   if (flag(node, "center")) x = graph.pointwise("sub", {x, mean(x)}, dtype);
   const Use eps = graph.scalar(number(node, "eps"), dtype);
@@ -103,7 +104,7 @@ Use expand_norm(Graph& graph, const Use& use) {
   std::size_t next = 1;
   if (flag(node, "scale")) y = graph.pointwise("mul", {y, operands[next++]}, dtype);
   if (flag(node, "bias")) y = graph.pointwise("add", {y, operands[next]}, dtype);
-  return y;
+  return convert(graph, y, node.dtype);
 }
 
 // The score of attention before masks: scale * sum_d q k, within the cap.

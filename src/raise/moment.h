@@ -11,13 +11,14 @@ namespace jaxport::raise {
 
 struct Moment {
   bool center = false;  // the mean square of x - mean(x), not of x
+  double ratio = 1;     // what stands there is ratio * (mean square + eps): n for a sum of squares
   Reduction x;
   double eps = 0;
   std::string problem;  // why it is not quite one; empty when it is
 };
 
 // mean_a x^2 + eps, mean_a (x - mean_a x)^2 + eps or mean_a x^2 - (mean_a x)^2 + eps, the last two
-// also clamped at zero before eps is added.
+// also clamped at zero before eps is added; and the same with a sum in place of the outer mean.
 std::optional<Moment> moment_of(axis::Graph& graph, const axis::Use& use);
 
 }  // namespace jaxport::raise

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // layer_norm(x) = (x - mean_a x) / sqrt(mean_a (x - mean_a x)^2 + eps)
 // rms_norm(x)   = x / sqrt(mean_a x^2 + eps)
+// x / sqrt(sum_a x^2) is an rms norm divided by sqrt(n).
 //
-// Both become the macro "norm" with role "a", attributes eps, center, scale and bias, and operands
+// All become the macro "norm" with role "a", attributes eps, center, scale and bias, and operands
 // x [scale] [bias]. The variance may be written in one pass, E[x^2] - E[x]^2, with or without a
 // clamp at zero. That form loses digits in f32 when |mean| is much larger than the deviation; the
 // macro stands for the two-pass form, which is at least as accurate.
 #include <algorithm>
+#include <cmath>
 
 #include "raise/moment.h"
 #include "raise/rules.h"
@@ -30,6 +32,18 @@ Use norm(Graph& graph, const Use& x, const Labels& over, const Moment& moment) {
                       {"scale", front::Attr{false}}});
 }
 
+// The last axes of x, as it is seen, are `over`.
+bool is_trailing(const Use& x, const Labels& over) {
+  const Labels all = x.flat();
+  const auto count = static_cast<std::ptrdiff_t>(std::min(all.size(), over.size()));
+  return same_set(Labels(all.end() - count, all.end()), over);
+}
+
+// For sums of squares two transposes cost more than a norm of other axes saves.
+bool is_worth_it(const Use& x, const Labels& over, const Moment& moment) {
+  return moment.ratio == 1 || is_trailing(x, over);
+}
+
 // The norm and what it is multiplied with, or why it is nearly one.
 struct Normalised {
   Use norm;
@@ -46,7 +60,7 @@ std::optional<Normalised> normalised_value(Graph& graph, const Product& product,
   const Use x = Graph::substitute(moment.x.of, binding);
   const Labels over = resolve_all(moment.x.over, binding);
   if (!moment.problem.empty()) return Normalised{{}, {}, moment.problem};
-  if (!is_subset(over, x.flat())) return std::nullopt;
+  if (!is_subset(over, x.flat()) || !is_worth_it(x, over, moment)) return std::nullopt;
   return Normalised{norm(graph, x, over, moment), *std::move(rest), ""};
 }
 
@@ -60,6 +74,7 @@ std::optional<Normalised> normalised_deviation(Graph& graph, const Product& prod
     if (!deviation || !graph.same(deviation->of, moment.x.of, binding)) continue;
     const Labels over = resolve_all(moment.x.over, binding);
     if (!moment.problem.empty()) return Normalised{{}, {}, moment.problem};
+    if (!is_worth_it(deviation->of, over, moment)) return std::nullopt;
     if (!is_subset(over, deviation->of.flat()) || !same_set(deviation->over, over)) {
       return Normalised{{}, {}, "the mean runs over other axes than the variance"};
     }
@@ -89,7 +104,8 @@ Use match_product(const Matcher& m, const Use& root, bool center, std::string_vi
                               : normalised_value(m.graph, others, *moment);
     if (!found) continue;
     if (!found->problem.empty()) return m.miss(rule, root, found->problem);
-    return multiply(m.graph, found->rest.coefficient, found->norm, found->rest.powers);
+    const double coefficient = found->rest.coefficient / std::sqrt(moment->ratio);
+    return multiply(m.graph, coefficient, found->norm, found->rest.powers);
   }
   return {};
 }
@@ -149,7 +165,9 @@ Use cancel_mean(Graph& graph, const Summand& a, std::size_t root, const Summand&
       !same_set(resolve_all(total.over, total_binding), over)) {
     return {};
   }
-  const auto n = static_cast<double>(graph.size_of(over).value());
+  const Dim count = graph.size_of(over);
+  if (!count.is_static()) return {};
+  const auto n = static_cast<double>(count.value());
   const double coefficient = a.sign * rest->coefficient;
   if (!near(b.sign * b.product.coefficient * n, -coefficient, x.node->dtype)) return {};
   return multiply(graph, coefficient, norm(graph, x, over, moment), rest->powers);
@@ -175,7 +193,7 @@ Use match_sum(const Matcher& m, const Use& root) {
     for (std::size_t k = 0; k < powers.size(); ++k) {
       if (powers[k].exponent != -0.5) continue;
       const auto moment = moment_of(m.graph, powers[k].base);
-      if (!moment || !moment->center || !moment->problem.empty()) continue;
+      if (!moment || !moment->center || moment->ratio != 1 || !moment->problem.empty()) continue;
       for (std::size_t j = 0; j < summands.size(); ++j) {
         if (i == j) continue;
         Use found = cancel_mean(m.graph, summands[i], k, summands[j], *moment);

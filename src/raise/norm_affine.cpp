@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm(x) * w and norm(x) + b become operands of the norm when w and b vary along the normalised
 // axes only, or, of a group or instance norm, when they are parameters with channels outside of
-// these axes.
+// these axes. Constant numbers are repeated: the op has a scale anyhow.
 #include "raise/rules.h"
 #include "raise/views.h"
 
@@ -13,10 +13,14 @@ using axis::Kind;
 using axis::Labels;
 using axis::Use;
 
-// The norm with one more operand, and the attribute that says so.
+// The norm with one more operand, and the attribute that says so; or with its scale multiplied.
 Use with_operand(Graph& graph, const Use& norm, const Use& operand, std::string_view name) {
   std::vector<Use> operands = graph.children(norm);
-  operands.push_back(operand);
+  if (flag(*norm.node, name)) {
+    operands[1] = graph.pointwise("mul", {operand, operands[1]}, norm.node->dtype);
+  } else {
+    operands.push_back(operand);
+  }
   front::Attrs attrs = norm.node->attrs;
   for (auto& [key, attr] : attrs) {
     if (key == name) attr = front::Attr{true};
@@ -26,7 +30,10 @@ Use with_operand(Graph& graph, const Use& norm, const Use& operand, std::string_
                      {{"a", graph.role(norm, "a")}}, std::move(attrs));
 }
 
-bool takes_scale(const axis::Node& norm) { return !flag(norm, "scale") && !flag(norm, "bias"); }
+bool takes_scale(const axis::Node& norm) {
+  const bool has_number = flag(norm, "scale") && norm.edges[1].axes.empty();
+  return (!flag(norm, "scale") || has_number) && !flag(norm, "bias");
+}
 
 // No target has an rms norm with a bias.
 bool takes_bias(const axis::Node& norm) { return flag(norm, "center") && !flag(norm, "bias"); }
@@ -59,7 +66,7 @@ Use absorb(const Matcher& m, const Use& root, const Absorption& what) {
     if (!norm.node->is(Kind::kMacro, "norm") || !what.allowed(*norm.node)) continue;
     const Use operand = m.graph.child(root, 1 - i);
     const Labels labels = operand.flat();
-    if (labels.empty()) continue;  // a scalar stays a scalar
+    if (labels.empty() && !m.graph.is_constant(operand)) continue;
     const Labels along = m.graph.role(norm, "a");
     const bool is_inside = is_subset(labels, along);
     const bool has_channels = flag(*norm.node, "center") && is_channel_parameter(m.graph, operand);

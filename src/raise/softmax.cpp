@@ -4,7 +4,9 @@
 // logsumexp(x)   = log sum_s exp(x - c) + c
 //
 // Any c that does not vary along s gives the same value, so c is not matched: it may be the
-// maximum, the maximum guarded against infinities, or absent. exp2(y) is exp(y log 2).
+// maximum, the maximum guarded against infinities, or absent. exp2(y) is exp(y log 2). An
+// exponential that is set to zero where a mask is false, or multiplied with the mask, has -inf as
+// exponent there.
 #include "raise/softmax.h"
 
 #include <limits>
@@ -59,12 +61,54 @@ Use without_idle_mask(Graph& graph, const Use& use) {
   return idle ? e : use;
 }
 
+// exp(y), zero where `keep` is false
+Use masked_exp(Graph& graph, const Use& e, const Use& keep) {
+  const Use y = graph.child(e, 0);
+  const DType dtype = y.node->dtype;
+  const Use never = graph.scalar(-std::numeric_limits<double>::infinity(), dtype);
+  const Use exponent = graph.pointwise("select_n", {keep, never, y}, dtype);
+  return graph.pointwise(e.node->name, {exponent}, dtype);
+}
+
+bool is_select_of_exp(const axis::Node& node) {
+  return node.is(Kind::kPointwise, "select_n") && node.edges.size() == 3 &&
+         is_exp(*node.edges[2].node);
+}
+
+bool is_exp_like(const axis::Node& node) { return is_exp(node) || is_select_of_exp(node); }
+
+// The shift may stand inside of a mask.
+Use without_masked_shift(Graph& graph, const Use& y, const Labels& s) {
+  const bool is_masked =
+      is_pointwise(y, "select_n") && y.node->edges.size() == 3 &&
+      graph.scalar_value(graph.child(y, 1)) == -std::numeric_limits<double>::infinity();
+  if (!is_masked) return without_shift(graph, y, s);
+  const Use kept = without_shift(graph, graph.child(y, 2), s);
+  return graph.pointwise("select_n", {graph.child(y, 0), graph.child(y, 1), kept}, y.node->dtype);
+}
+
 Use softmax_like(Graph& graph, std::string_view name, const Use& y, const Labels& s) {
-  const Use x = without_shift(graph, y, s);
+  const Use x = without_masked_shift(graph, y, s);
   return graph.macro(name, {x}, x.flat(), x.node->dtype, {{"s", s}});
 }
 
 }  // namespace
+
+Use as_exp(Graph& graph, const Use& use) {
+  if (is_exp(*use.node)) return use;
+  if (is_select_of_exp(*use.node) && graph.scalar_value(graph.child(use, 1)) == 0.0 &&
+      graph.child(use, 0).node->dtype == DType::kBool) {
+    return masked_exp(graph, graph.child(use, 2), graph.child(use, 0));
+  }
+  if (!is_pointwise(use, "mul")) return {};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Use e = graph.child(use, i);
+    if (!is_exp(*e.node)) continue;
+    if (const Use keep = converted_bool(graph, graph.child(use, 1 - i)))
+      return masked_exp(graph, e, keep);
+  }
+  return {};
+}
 
 // In 16-bit models JAX sums in f32 and converts back; a sum in a narrower type is something else.
 std::optional<Reduction> sum_of_exp(Graph& graph, const Use& use) {
@@ -73,8 +117,9 @@ std::optional<Reduction> sum_of_exp(Graph& graph, const Use& use) {
     return std::nullopt;
   }
   Reduction reduction = reduced(graph, sum);
-  reduction.of = without_idle_mask(graph, without_float_converts(graph, reduction.of));
-  if (!is_exp(*reduction.of.node)) return std::nullopt;
+  const Use summed = without_idle_mask(graph, without_float_converts(graph, reduction.of));
+  reduction.of = as_exp(graph, summed);
+  if (!reduction.of) return std::nullopt;
   return reduction;
 }
 
@@ -99,19 +144,37 @@ std::optional<Reduction> log_sum_exp(Graph& graph, const Use& use) {
   return found && is_pointwise(found->of, "exp") ? found : std::nullopt;
 }
 
+// `e`, or `e` times a mask among the factors when that is what was summed; the mask is taken out.
+Use summed_exp(Graph& graph, const Use& e, const Use& summed, std::vector<Power>& rest) {
+  if (e.node == summed.node) return e;
+  for (std::size_t k = 0; k < rest.size(); ++k) {
+    const Use keep = rest[k].exponent == 1 ? converted_bool(graph, rest[k].base) : Use{};
+    if (!keep) continue;
+    Use masked = masked_exp(graph, e, keep);
+    if (masked.node != summed.node) continue;
+    rest = all_but(rest, k, k);
+    return masked;
+  }
+  return {};
+}
+
 // The factor i of a product is exp(y) and factor j is 1 / sum_s exp(y).
 Use quotient(const Matcher& m, const Use& root, const Product& product, std::size_t i,
              std::size_t j) {
   Graph& graph = m.graph;
-  const Use& e = product.powers[i].base;
+  if (!is_exp_like(*product.powers[i].base.node)) return {};
   const auto sum = sum_of_exp(graph, product.powers[j].base);
-  if (!sum || sum->of.node != e.node || e.node->dtype != root.node->dtype) return {};
+  const Use exp = sum ? as_exp(graph, product.powers[i].base) : Use{};
+  if (!exp || exp.node->dtype != root.node->dtype) return {};
+  std::vector<Power> rest = all_but(product.powers, i, j);
+  const Use e = summed_exp(graph, exp, sum->of, rest);
+  if (!e) return {};
   Binding binding;
   if (!graph.same(e, sum->of, binding)) {
     return m.miss("softmax", root, "the sum runs over other axes than it divides");
   }
   Use softmax = softmax_of_exp(graph, e, resolve_all(sum->over, binding));
-  return multiply(graph, product.coefficient, std::move(softmax), all_but(product.powers, i, j));
+  return multiply(graph, product.coefficient, std::move(softmax), rest);
 }
 
 Use match_softmax(const Matcher& m, const Use& root) {
@@ -120,7 +183,7 @@ Use match_softmax(const Matcher& m, const Use& root) {
     if (!x.node->is(Kind::kMacro, "log_softmax")) return {};
     return softmax_like(m.graph, "softmax", m.graph.child(x, 0), m.graph.role(x, "s"));
   }
-  if (!has_factor(*root.node, is_exp)) return {};
+  if (!has_factor(*root.node, is_exp_like)) return {};
   const Product product = factors(m.graph, root);
   for (std::size_t j = 0; j < product.powers.size(); ++j) {
     if (product.powers[j].exponent != -1) continue;

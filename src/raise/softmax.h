@@ -8,7 +8,11 @@
 
 namespace jaxport::raise {
 
-// sum_s e -> e, s for e = exp(y) or exp2(y).
+// exp(y) or exp2(y) as it is; exp(y) times a mask, or zero where a mask is false, as the
+// exponential of -inf there. Empty for others.
+axis::Use as_exp(axis::Graph& graph, const axis::Use& use);
+
+// sum_s e -> e, s for what as_exp knows.
 std::optional<Reduction> sum_of_exp(axis::Graph& graph, const axis::Use& use);
 
 // The softmax along s whose numerator is e.

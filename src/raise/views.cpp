@@ -211,24 +211,29 @@ Reduction reduced(Graph& graph, const Use& use) {
   return result;
 }
 
+std::optional<double> mean_ratio(Graph& graph, const Product& product, const Power& sum,
+                                 const Dim& count) {
+  if (count.is_static()) {
+    if (product.powers.size() != 1) return std::nullopt;
+    return product.coefficient * std::pow(static_cast<double>(count.value()), sum.exponent);
+  }
+  for (const Power& power : product.powers) {
+    if (&power == &sum) continue;
+    if (power.exponent != -sum.exponent || product.powers.size() != 2) return std::nullopt;
+    if (axis::size_value(graph, power.base) == std::optional(count)) return product.coefficient;
+  }
+  return std::nullopt;
+}
+
 std::optional<Reduction> mean_of(Graph& graph, const Use& use) {
   const Product product = factors(graph, use);
-  const auto& powers = product.powers;
   const auto sum = std::ranges::find_if(
-      powers, [](const Power& power) { return power.exponent == 1 && is_sum(power.base); });
-  if (sum == powers.end()) return std::nullopt;
+      product.powers, [](const Power& power) { return power.exponent == 1 && is_sum(power.base); });
+  if (sum == product.powers.end()) return std::nullopt;
   Reduction reduction = reduced(graph, sum->base);
-  const Dim count = graph.size_of(reduction.over);
-  if (count.is_static()) {
-    const auto n = static_cast<double>(count.value());
-    const bool is_mean = powers.size() == 1 && near(product.coefficient * n, 1, use.node->dtype);
-    return is_mean ? std::optional(reduction) : std::nullopt;
-  }
-  if (powers.size() != 2 || product.coefficient != 1) return std::nullopt;
-  const Power& divisor = powers[sum == powers.begin() ? 1 : 0];
-  const bool is_mean =
-      divisor.exponent == -1 && axis::size_value(graph, divisor.base) == std::optional(count);
-  return is_mean ? std::optional(reduction) : std::nullopt;
+  const auto ratio = mean_ratio(graph, product, *sum, graph.size_of(reduction.over));
+  if (!ratio || !near(*ratio, 1, use.node->dtype)) return std::nullopt;
+  return reduction;
 }
 
 std::optional<Reduction> centred(Graph& graph, const Use& use) {

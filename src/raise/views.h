@@ -54,6 +54,10 @@ struct Reduction {
   axis::Labels over;
 };
 Reduction reduced(axis::Graph& graph, const axis::Use& use);
+// What power `sum` of a product, a sum of `count` elements, has to be multiplied with to be its
+// mean, taken out of the product: r for r * mean^e. nullopt when there are other factors.
+std::optional<double> mean_ratio(axis::Graph& graph, const Product& product, const Power& sum,
+                                 const Dim& count);
 // mean_over(x) -> x, over
 std::optional<Reduction> mean_of(axis::Graph& graph, const axis::Use& use);
 // x - mean_over(x) -> x, over; here `over` are labels of x in the context of `use`.

@@ -40,7 +40,7 @@ class Stopwatch {
 
 int convert(Arguments arguments) {
   arguments.compile.raise.enabled = !arguments.no_raise;
-  arguments.compile.raise.norms = arguments.normalization_mode != "force_decomposed";
+  compile::set_normalization_mode(arguments.compile, arguments.normalization_mode);
   arguments.compile.target = target::target_from_name(arguments.target);
   arguments.write.origins = !arguments.no_source_locations;
   Stopwatch watch;
@@ -80,7 +80,8 @@ Run add_convert(CLI::App& command) {
       ->delimiter(',');
   command
       .add_option("--normalization-mode", a->normalization_mode,
-                  "auto and prefer_native use ONNX's norms, force_decomposed keeps the arithmetic")
+                  "auto: the ops that run fastest; prefer_native: the op of each norm; "
+                  "force_decomposed: arithmetic")
       ->check(CLI::IsMember({"auto", "prefer_native", "force_decomposed"}))
       ->capture_default_str();
   command.add_flag("--remarks", a->remarks, "say what was raised, and what nearly was and why not");

@@ -174,6 +174,57 @@ def test_norm_is_one_node(op, cases):
     assert not {"ReduceMean", "ReduceSum", "Sqrt", "Reciprocal", "Sub", "Div"} & set(ops)
 
 
+# --- f32 inside of narrow floats
+
+
+def widened(x, scale=None, *, norm=lambda x: deviation(x, -1)):
+    y = norm(x.astype(jnp.float32))
+    return (y if scale is None else y * scale.astype(jnp.float32)).astype(x.dtype)
+
+
+def scaled_later(x, scale):
+    return widened(x) * scale
+
+
+def exact_scale(x):
+    return widened(x, jnp.array([0.5, 1, 1.25, 2, 3, 0.75, 0.1875, 1]))
+
+
+def inexact_scale(x):
+    return widened(x, jnp.array([0.1, 1, 1.25, 2, 3, 0.75, 0.1875, 1]))
+
+
+def rms_widened(x, scale=None):
+    return widened(x, scale, norm=mean_square)
+
+
+X16, SCALE16 = f16(2, 5, 8), f16(8)
+NARROW = [
+    # name, function, inputs, Casts in a model for ONNX Runtime and for any runtime
+    ("no scale", widened, [X16], 0, 0),
+    ("scale of f16", widened, [X16, SCALE16], 0, 3),
+    ("scale of f32", widened, [X16, f32(8)], 2, 2),
+    ("scale that f16 holds", exact_scale, [X16], 0, 2),
+    ("scale that f16 does not hold", inexact_scale, [X16], 2, 2),
+    ("scale after the rounding", scaled_later, [X16, SCALE16], 3, 0),
+    ("symbolic", widened, [f16("B", "D"), f16("D")], 0, 3),
+    ("rms", rms_widened, [X16, SCALE16], 0, 3),
+    ("bf16", widened, [bf16(2, 5, 8)], 2, 0),
+]
+NARROW_IDS = [name for name, *_ in NARROW]
+
+
+@pytest.mark.parametrize(("fn", "inputs"), [row[1:3] for row in NARROW], ids=NARROW_IDS)
+def test_narrow_norm_rounds_like_jax(fn, inputs, capfd):
+    check(case("", fn, inputs, tolerance="rounding", opsets=(17, 23))[0], capfd)
+
+
+@pytest.mark.parametrize(("_", "fn", "inputs", "casts", "any_casts"), NARROW, ids=NARROW_IDS)
+def test_narrow_norm_is_not_cast_where_the_op_rounds_like_jax(_, fn, inputs, casts, any_casts):
+    assert ops_of(fn, inputs).get("Cast", 0) == casts
+    assert ops_of(fn, inputs, target="onnx").get("Cast", 0) == any_casts
+
+
 def test_channels_first_move_no_data():
     assert set(ops_of(instance_nchw, NCHW)) == {INSTANCE}
 

@@ -397,6 +397,36 @@ KERAS = [
     ),
     row(
         "keras",
+        "Attention, use_causal_mask",
+        with_keras(
+            lambda keras: keras.layers.Attention(use_scale=True),
+            lambda m, q: m([q, q], use_causal_mask=True),
+            (2, 5, 8),
+        ),
+        [f32(2, 5, 8)],
+    ),
+    row(
+        "keras",
+        "Attention, mask",
+        with_keras(
+            lambda keras: keras.layers.Attention(),
+            lambda m, q, v, keep: m([q, v], mask=[None, keep]),
+            (2, 5, 8),
+            (2, 7, 8),
+            (2, 7),
+        ),
+        [f32(2, 5, 8), f32(2, 7, 8), boolean(2, 7)],
+        moves=2,
+    ),
+    layer(
+        "keras",
+        "MultiHeadAttention, two axes",
+        with_keras(keras_mha(attention_axes=(1, 2)), lambda m, x: m(x, x), (2, 3, 4, 16)),
+        [f32(2, 3, 4, 16)],
+        moves=2,
+    ),
+    row(
+        "keras",
         "ops.dot_product_attention",
         with_keras(lambda keras: keras.ops.nn.dot_product_attention, lambda f, *qkv: f(*qkv)),
         SELF,

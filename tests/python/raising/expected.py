@@ -7,9 +7,5 @@ expected.
 
 from __future__ import annotations
 
-_REASONS: dict[str, list[str]] = {
-    "a sequence without a batch is reshaped for each operand of Attention": [
-        "rotary | equinox | process_heads",
-    ],
-}
+_REASONS: dict[str, list[str]] = {}
 NOT_YET = {name: reason for reason, names in _REASONS.items() for name in names}

@@ -144,6 +144,75 @@ hand(
 )
 
 
+hand(
+    "Attention",
+    "a value for each query and key",
+    lambda q, k, v: jnp.einsum("bhts,bhtsd->bhtd", softmax(scores_of(q, k)), v),
+    [*QKV[:2], f32(2, 4, 5, 7, 8)],
+)
+hand(
+    "Attention",
+    "values of the queries",
+    lambda q, k, v: jnp.einsum("bhts,bhtd->bhtd", softmax(scores_of(q, k)), v),
+    SELF,
+)
+hand("Attention", "squared weights", lambda q, k, v: softmax(scores_of(q, k)) ** 2 @ v, QKV)
+hand(
+    "Attention",
+    "difference of two softmaxes",
+    lambda q, k, v: (softmax(scores_of(q, k)) - 0.3 * softmax(scores_of(k, q))) @ v,
+    SELF,
+)
+hand(
+    "Attention",
+    "weights below a threshold dropped",
+    lambda q, k, v: (lambda w: jnp.where(w >= 0.2, w, 0.0) @ v)(softmax(scores_of(q, k))),
+    QKV,
+)
+hand(
+    "Attention",
+    "a mask that is large",
+    lambda q, k, v, m: softmax(jnp.where(m, scores_of(q, k), 1e9)) @ v,
+    MASKED,
+)
+hand(
+    "Attention",
+    "masked below the cap",
+    lambda q, k, v, m: softmax(5 * tanh(jnp.where(m, scores_of(q, k), -1e9))) @ v,
+    MASKED,
+)
+hand(
+    "Attention",
+    "one more logit that no value belongs to",
+    lambda q, k, v: softmax(jnp.pad(scores_of(q, k), ((0, 0),) * 3 + ((0, 1),)))[..., :-1] @ v,
+    QKV,
+)
+
+
+@near("Attention", "masked exponentials by the whole sum", MASKED)
+def masked_by_whole(q, k, v, m):
+    e = exp(scores_of(q, k))
+    return (e * m / e.sum(-1, keepdims=True)) @ v
+
+
+@near("Attention", "masked exponentials by the sum of another mask", MASKED)
+def masked_by_other(q, k, v, m):
+    e = exp(scores_of(q, k))
+    return (e * m / (e * ~m).sum(-1, keepdims=True)) @ v
+
+
+@near("Attention", "exponentials set to one", MASKED)
+def set_to_one(q, k, v, m):
+    e = jnp.where(m, exp(scores_of(q, k)), 1.0)
+    return (e / e.sum(-1, keepdims=True)) @ v
+
+
+@near("Attention", "an eps in the sum of masked exponentials", MASKED)
+def masked_with_eps(q, k, v, m):
+    e = exp(scores_of(q, k)) * m
+    return (e / (e.sum(-1, keepdims=True) + 1e-6)) @ v
+
+
 @near("Attention", "softmax with one more in the sum", QKV)
 def softmax_one(q, k, v):
     e = exp(scores_of(q, k))

@@ -7,6 +7,7 @@ import json
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import jaxport
@@ -35,6 +36,13 @@ def test_without_raising_the_numbers_are_jax_s(row, capfd):
 
 def layer_norm(x):
     return jax.nn.standardize(x, axis=-1) * 2.0
+
+
+def group_norm(x):
+    groups = x.reshape(*x.shape[:-1], 4, 2)
+    return jax.nn.standardize(groups, axis=(1, 2, 4)).reshape(x.shape) * np.arange(
+        8, dtype=np.float32
+    )
 
 
 def attention(q, k, v):
@@ -71,6 +79,30 @@ def test_an_unknown_rule_is_an_error():
 def test_normalization_mode(mode, native):
     found = ops(layer_norm, [(3, 8)], normalization_mode=mode)
     assert ("LayerNormalization" in found) == native
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "onnx"])
+@pytest.mark.parametrize(
+    ("mode", "opset", "op"),
+    [
+        ("auto", 23, "InstanceNormalization"),
+        ("prefer_native", 20, "InstanceNormalization"),
+        ("prefer_native", 21, "GroupNormalization"),
+        ("force_decomposed", 23, None),
+    ],
+)
+def test_a_group_norm_has_its_op_where_that_is_preferred(mode, opset, op, target):
+    found = ops(group_norm, [("B", 6, 6, 8)], normalization_mode=mode, opset=opset, target=target)
+    assert found & {"GroupNormalization", "InstanceNormalization"} == ({op} if op else set())
+
+
+@pytest.mark.parametrize("name", ["GroupNorm", "GroupNorm, symbolic image", "InstanceNorm"])
+def test_native_norms_give_jax_s_numbers(name):
+    [row] = [
+        row for row in SPELLINGS if row.library == "nnx" and row.name.partition(" [")[0] == name
+    ]
+    measured = measure(row, normalization_mode="prefer_native")
+    assert measured.count("GroupNormalization") == name.startswith("Group")
 
 
 def test_the_report_names_the_line_of_what_was_raised():
