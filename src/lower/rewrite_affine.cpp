@@ -2,9 +2,10 @@
 // Chains of constant scales and shifts, such as a batch normalisation in inference: s * x + t.
 //
 // Behind a contraction or a convolution with a constant weight, the scale goes into the weight; in
-// front of a contraction, scale and shift do. Elsewhere three steps and more become two. Only f32
-// and f64: narrower floats would round the weights.
+// front of one, scale and shift do, the shift only where a convolution pads nothing. Elsewhere
+// three steps and more become two. Only f32 and f64: narrower floats would round the weights.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -191,17 +192,93 @@ Use before(Graph& graph, const Use& root, const UseCounts& uses) {
     if (!(axis::within(over, a.x.flat()) == over)) continue;
     const DType dtype = root.node->dtype;
     const Use scaled = a.scale ? combine(graph, "mul", weight, a.scale) : weight;
-    const Use product = graph.contract(a.x, scaled, over, dtype);
+    Use product = graph.contract(a.x, scaled, over, dtype);
     if (!a.shift) return product;
     return combine(graph, "add", product, graph.contract(a.shift, weight, over, dtype));
   }
   return {};
 }
 
+// --- in front of a convolution
+
+const front::List& list(const axis::PrimInfo& conv, std::string_view name) {
+  return *front::find(conv.eqn.attrs, name)->get_if<front::List>();
+}
+
+bool is_one_group(const axis::PrimInfo& conv) {
+  return std::ranges::all_of(
+      std::array{"feature_group_count", "batch_group_count"}, [&](std::string_view name) {
+        return *front::find(conv.eqn.attrs, name)->get_if<std::int64_t>() == 1;
+      });
+}
+
+// Every element of the result sees the whole kernel: a shift of x is one of the result.
+bool is_unpadded(const axis::PrimInfo& conv) {
+  const auto is = [](std::int64_t number) {
+    return [number](const front::Attr& attr) {
+      const auto* value = attr.get_if<std::int64_t>();
+      return value && *value == number;
+    };
+  };
+  return std::ranges::all_of(list(conv, "lhs_dilation"), is(1)) &&
+         std::ranges::all_of(list(conv, "padding"), [&](const front::Attr& sides) {
+           const auto* pair = sides.get_if<front::List>();
+           return pair && std::ranges::all_of(*pair, is(0));
+         });
+}
+
+// Which axes of a convolution's values are features; nullopt when one of them has a unit dim.
+struct FeatureAxes {
+  std::size_t x, kernel_in, kernel_out, result;
+};
+std::optional<FeatureAxes> feature_axes(const axis::PrimInfo& conv) {
+  const auto x = axis_of_dim(conv.in[0], spec(conv, "lhs_spec", 1)),
+             kernel_in = axis_of_dim(conv.in[1], spec(conv, "rhs_spec", 1)),
+             kernel_out = axis_of_dim(conv.in[1], spec(conv, "rhs_spec", 0)),
+             result = axis_of_dim(conv.out[0], spec(conv, "out_spec", 1));
+  if (!x || !kernel_in || !kernel_out || !result) return std::nullopt;
+  return FeatureAxes{*x, *kernel_in, *kernel_out, *result};
+}
+
+// conv(s x + t, w) = conv(x, s w) + sum over all but the result's features of t w
+Use before_convolution(Graph& graph, const Use& root, const UseCounts& uses) {
+  const axis::PrimInfo& conv = *root.node->prim;
+  const Use operand = graph.child(root, 0);
+  Use kernel = graph.self(root.node->edges[1].node);
+  const auto axes = feature_axes(conv);
+  if (!axes || !is_wide(*root.node) || conv.in[0].dtype != conv.out[0].dtype ||
+      !is_one_group(conv) || uses[operand.node] > 1 || !is_own_weight(graph, kernel, uses)) {
+    return {};
+  }
+  const Affine a = affine_of(graph, operand, uses);
+  const Labels features = operand.labels[axes->x];
+  const auto fits = [&](const Use& part) {
+    return !part || axis::without(part.flat(), features).empty();
+  };
+  if (a.steps == 0 || !fits(a.scale) || !fits(a.shift)) return {};
+  if (a.shift && (!is_unpadded(conv) || !is_moderate(a.shift))) return {};
+  if (!axis::without(operand.flat(), a.x.flat()).empty()) return {};
+  kernel.labels[axes->kernel_in] = features;
+  const Use scaled = a.scale ? combine(graph, "mul", kernel, a.scale) : kernel;
+  Use result = graph.prim(root.node->prim, {graph.relayout(a.x, operand.labels),
+                                            graph.relayout(scaled, kernel.labels)})[0];
+  result.labels = root.labels;
+  if (!a.shift) return result;
+  const Labels summed = axis::without(kernel.flat(), kernel.labels[axes->kernel_out]);
+  Use bias =
+      graph.reduce("reduce_sum", combine(graph, "mul", kernel, a.shift), summed, root.node->dtype);
+  bias.labels = {root.labels[axes->result]};
+  return combine(graph, "add", result, bias);
+}
+
 }  // namespace
 
 Use fold_affine(Graph& graph, const Use& use, const UseCounts& uses) {
-  return use.node->kind == Kind::kContract ? before(graph, use, uses) : after(graph, use, uses);
+  if (use.node->kind == Kind::kContract) return before(graph, use, uses);
+  if (use.node->is(Kind::kPrim, "conv_general_dilated")) {
+    return before_convolution(graph, use, uses);
+  }
+  return after(graph, use, uses);
 }
 
 }  // namespace jaxport::lower

@@ -27,12 +27,18 @@ def weight(*shape: int) -> jax.Array:
 
 
 KERNEL, BIAS, PIXEL_BIAS = weight(3, 3, 3, 8), weight(8), weight(6, 8)
+MEAN, SCALE = np.array([0.4, -0.5, 0.3], np.float32), np.array([0.5, 2.0, 3.0], np.float32)
 TOKENS, FEATURES = [weight(6, 6) for _ in range(2)], [weight(8, 8) for _ in range(2)]
 
 
-def conv(x: Any) -> Any:
+def conv(x: Any, padding: str = "SAME", groups: int = 1) -> Any:
     return jax.lax.conv_general_dilated(
-        x, KERNEL, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        x,
+        KERNEL[:, :, ::groups, : 8 // groups * groups],
+        (1, 1),
+        padding,
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        feature_group_count=groups,
     )
 
 
@@ -71,6 +77,17 @@ ROWS = {
     "bias that is a scalar": Row(lambda x: conv(x) + 0.5, IMAGE, {"Add": 1}),
     "convolution with two users": Row(
         lambda x: (conv(x) + BIAS) * conv(x), IMAGE, {"Add": 1, "Conv": 1}
+    ),
+    "shift and scale before a convolution": Row(
+        lambda x: conv((x - MEAN) / SCALE, "VALID"), IMAGE, {"Sub": 0, "Div": 0, "Add": 0}
+    ),
+    "shift before a padded convolution": Row(lambda x: conv(x - MEAN), IMAGE, {"Sub": 1}),
+    "scale before a padded convolution": Row(lambda x: conv(x * SCALE), IMAGE, {"Mul": 0}),
+    "scale of pixels before a convolution": Row(
+        lambda x: conv(x * SCALE[:2].repeat(3)[:, None], "VALID"), IMAGE, {"Mul": 1}
+    ),
+    "scale before a convolution in groups": Row(
+        lambda x: conv(x * SCALE, "VALID", 3), IMAGE, {"Mul": 1}
     ),
     "windows before a norm": Row(
         lambda x: windows(jax.nn.standardize(x + 1), 3), IMAGE, {"Transpose": 1, "Reshape": 2}
