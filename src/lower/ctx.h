@@ -122,6 +122,9 @@ struct Row {
   int since_opset = 0;  // the newest row that the target opset allows wins
   Order (*order)(const front::Eqn&, std::span<const front::Type> in,
                  std::span<const front::Type> out) = nullptr;  // kPrim only
+  // For a kPrim that makes dim i of its result from dim i of its first operand, and has only
+  // scalars beside it: the attributes for the dims of both in another order.
+  front::Attrs (*reordered)(const front::Eqn&, const Ints& order) = nullptr;
 };
 
 // One ONNX op with the operands as they are: {"exp", same<"Exp">}.

@@ -95,10 +95,28 @@ Results cummax(Ctx& c) { return cumulated(c, c.in(0), {pair<"Max">, -kInfinity})
 Results cummin(Ctx& c) { return cumulated(c, c.in(0), {pair<"Min">, kInfinity}); }
 Results cumprod(Ctx& c) { return cumulated(c, c.in(0), {pair<"Mul">, 1}); }
 
+front::Attrs reordered(const front::Eqn& eqn, const Ints& order) {
+  front::Attrs attrs = eqn.attrs;
+  for (auto& [name, value] : attrs) {
+    if (name != "axis") continue;
+    const auto at = std::ranges::find(order, front::get_int(eqn, "axis"));
+    value = front::Attr{static_cast<std::int64_t>(at - order.begin())};
+  }
+  return attrs;
+}
+
+constexpr Row row(std::string_view primitive, Results (*lower)(Ctx&), int since_opset = 0) {
+  return {primitive, lower, since_opset, nullptr, reordered};
+}
+
 constexpr Row kRows[] = {
     // sorted by primitive
-    {"cumlogsumexp", cumlogsumexp},         {"cummax", cummax},   {"cummin", cummin},
-    {"cumprod", running_op<"CumProd">, 26}, {"cumprod", cumprod}, {"cumsum", running_op<"CumSum">},
+    row("cumlogsumexp", cumlogsumexp),
+    row("cummax", cummax),
+    row("cummin", cummin),
+    row("cumprod", running_op<"CumProd">, 26),
+    row("cumprod", cumprod),
+    row("cumsum", running_op<"CumSum">),
 };
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 

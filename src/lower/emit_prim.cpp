@@ -125,6 +125,10 @@ Values Emitter::lower_prim(const Node& node, const Row& row, const Order& order)
                    [&](std::size_t region, onnx::Builder& builder, const Values& arguments) {
                      return emit_region(node, region, builder, arguments);
                    });
+  return run_lowering(node, row, ctx);
+}
+
+Values Emitter::run_lowering(const Node& node, const Row& row, Ctx& ctx) const {
   try {
     const auto user = plan_.lowerings.find(node.prim->eqn.primitive);
     return user != plan_.lowerings.end() ? run_user_lowering(user->second, ctx)
@@ -146,6 +150,7 @@ Values Emitter::emit_region(const Node& node, std::size_t region, onnx::Builder&
 
 void Emitter::emit_prim(const Node& node) {
   const Row& row = *row_for(node);
+  if (emit_dimwise(node, row)) return;
   const Order order = order_of(node, row);
   // Results of one equation are nodes of their own; the equation is lowered once.
   std::string key = fmt::format("{}", static_cast<const void*>(node.prim.get()));

@@ -159,9 +159,13 @@ class Emitter {
   void emit_concat(const Node& node);
   void emit_relayout(const Node& node);
 
+  // --- emit_dimwise.cpp
+  bool emit_dimwise(const Node& node, const Row& row);  // whether the row allows it
+
   // --- emit_prim.cpp
   void emit_prim(const Node& node);
   Values lower_prim(const Node& node, const Row& row, const Order& order);
+  Values run_lowering(const Node& node, const Row& row, Ctx& ctx) const;
   Values emit_region(const Node& node, std::size_t region, onnx::Builder& builder,
                      const Values& arguments);
   const Row* row_for(const Node& node) const;

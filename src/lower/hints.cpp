@@ -186,6 +186,15 @@ MaybeWish renamed_wish(const Node& node, const MaybeWish& own) {
   return wish;
 }
 
+MaybeWish prim_wish(const Node& node, std::size_t i, const MaybeWish& own, int opset) {
+  const Row* row = find_row(node.prim->eqn.primitive, opset);
+  if (i == 0 && row && row->reordered) {
+    if (!own) return std::nullopt;
+    if (auto dims = dimwise_operand(node, own->dims)) return Wish{own->strength, *std::move(dims)};
+  }
+  return Wish{kStrong, prim_operand(node, i, opset)};
+}
+
 // What consumer `node` wants of operand i, given what its own consumers want of it.
 MaybeWish operand_wish(const Facts& facts, const Node& node, std::size_t i, const MaybeWish& own,
                        int opset) {
@@ -206,7 +215,7 @@ MaybeWish operand_wish(const Facts& facts, const Node& node, std::size_t i, cons
     case Kind::kSlice:
       return renamed_wish(node, own);
     case Kind::kPrim:
-      return Wish{kStrong, prim_operand(node, i, opset)};
+      return prim_wish(node, i, own, opset);
     case Kind::kMacro:
       if (node.name == "norm") return norm_wish(node, i, own);
       if (node.name == "attention") return attention_wish(node, i, own);

@@ -32,4 +32,8 @@ std::optional<Hint> elected(const std::vector<Hint>& votes);
 // asks.
 Arrangement prim_operand(const axis::Node& node, std::size_t i, int opset);
 
+// The operand of a primitive that treats its dims one by one, for a result that is laid out so;
+// nullopt when dims appear or vanish.
+std::optional<Arrangement> dimwise_operand(const axis::Node& node, const Arrangement& result);
+
 }  // namespace jaxport::lower

@@ -80,6 +80,13 @@ Results pad(Ctx& c) {
   return padded(c, x, fill, config);
 }
 
+front::Attrs reordered_pad(const front::Eqn& eqn, const Ints& order) {
+  const auto& given = *front::find(eqn.attrs, "padding_config")->get_if<front::List>();
+  front::List config;
+  for (std::int64_t dim : order) config.push_back(given[static_cast<std::size_t>(dim)]);
+  return {{"padding_config", front::Attr{config}}};
+}
+
 Results rev(Ctx& c) {
   auto [x] = c.in<1>();
   const Ints dims = c.param<Ints>("dimensions");
@@ -88,6 +95,16 @@ Results rev(Ctx& c) {
   const Ints ends(dims.size(), std::numeric_limits<std::int64_t>::min());
   return c.op.call_with_shape(
       "Slice", {x, c.ints(starts), c.ints(ends), c.ints(dims), c.ints(steps)}, {}, x.shape());
+}
+
+front::Attrs reordered_rev(const front::Eqn& eqn, const Ints& order) {
+  const Ints given = front::get_ints(eqn, "dimensions");
+  front::List dims;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const bool is_reversed = std::ranges::find(given, order[i]) != given.end();
+    if (is_reversed) dims.push_back(front::Attr{static_cast<std::int64_t>(i)});
+  }
+  return {{"dimensions", front::Attr{dims}}};
 }
 
 Results dim_as_value(Ctx& c) {
@@ -103,8 +120,10 @@ Results triangle(Ctx& c) {
   return c.op.Trilu(c.in(0), diagonal, onnx::Args{{"upper", c.param<bool>("upper") ? 1 : 0}});
 }
 
-constexpr Row kRows[] = {
-    {"dim_as_value", dim_as_value}, {"pad", pad}, {"rev", rev}, {"triangle", triangle}};
+constexpr Row kRows[] = {{"dim_as_value", dim_as_value},
+                         {.primitive = "pad", .lower = pad, .reordered = reordered_pad},
+                         {.primitive = "rev", .lower = rev, .reordered = reordered_rev},
+                         {"triangle", triangle}};
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 
 }  // namespace
