@@ -234,33 +234,33 @@ PADDED = [
         ops="Transpose {} Transpose",
     ),
     # What the window would not pad with stays a Pad.
-    pool("pad with ones", conv_of(border(1.0)), "Conv", BATCHES, ops="Pad Transpose {} Transpose"),
+    pool("pad with ones", conv_of(border(1.0)), "Conv", BATCHES, ops="Transpose Pad {} Transpose"),
     pool(
         "pad of the channels",
         conv_of(border(0.0, ((0, 0), (1, 1), (0, 0), (1, 1)))),
         "Conv",
         inputs=[f32(2, 8, 8, 1)],
-        ops="Pad Transpose {} Transpose",
+        ops="Transpose Pad {} Transpose",
     ),
     pool(
         "pad with zeros and maximum",
         largest_of(border()),
         "MaxPool",
         BATCHES,
-        ops="Pad Transpose {} Transpose",
+        ops="Transpose Pad {} Transpose",
     ),
     pool(
         "pads with different numbers",
         conv_of(twice),
         "Conv",
         BATCHES,
-        ops="Pad Pad Transpose {} Transpose",
+        ops="Transpose Pad Pad {} Transpose",
     ),
     pool(
         "windows that see only the pad",
         largest_of(border(-jnp.inf, ((0, 0), (3, 3), (0, 0), (0, 0)))),
         "MaxPool",
-        ops="Pad Transpose {} Transpose",
+        ops="Transpose Pad {} Transpose",
     ),
 ]
 
