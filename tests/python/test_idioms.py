@@ -240,7 +240,7 @@ PADDED = [
         conv_of(border(0.0, ((0, 0), (1, 1), (0, 0), (1, 1)))),
         "Conv",
         inputs=[f32(2, 8, 8, 1)],
-        ops="Transpose Pad {} Transpose",
+        ops="Pad Transpose {} Transpose",
     ),
     pool(
         "pad with zeros and maximum",
