@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <ranges>
 #include <utility>
 
 #include "axis/known.h"
@@ -289,7 +288,8 @@ Views dynamic_slice(Translation& t) {
       return std::nullopt;
     }
   }
-  for (std::size_t dim : std::views::reverse(elements)) {
+  for (auto element = elements.rbegin(); element != elements.rend(); ++element) {
+    const std::size_t dim = *element;
     view = element_of_dim(t, std::move(view), shape, dim, t.in[dim + 1], t.in_type(dim + 1).dtype);
     shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(dim));
   }
