@@ -7,10 +7,15 @@ namespace {
 // Merged views leave no-ops behind, shared constants and hoisted nodes make more nodes equal, and
 // all of them leave dead code.
 constexpr Pass kPipeline[] = {
-    {"merge_views", merge_views},           {"remove_noops", remove_noops},
-    {"fold_block_moves", fold_block_moves}, {"make_gemms", make_gemms},
-    {"hoist_invariants", hoist_invariants}, {"fold_constants", fold_constants},
-    {"share_constants", share_constants},   {"merge_equal_nodes", merge_equal_nodes},
+    {"merge_views", merge_views},
+    {"merge_slices", merge_slices},
+    {"remove_noops", remove_noops},
+    {"fold_block_moves", fold_block_moves},
+    {"make_gemms", make_gemms},
+    {"hoist_invariants", hoist_invariants},
+    {"fold_constants", fold_constants},
+    {"share_constants", share_constants},
+    {"merge_equal_nodes", merge_equal_nodes},
     {"remove_dead_code", remove_dead_code},
 };
 constexpr int kMostRounds = 4;

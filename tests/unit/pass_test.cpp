@@ -225,6 +225,24 @@ TEST_F(PassTest, a_branch_that_hands_out_an_outer_value_keeps_its_identity) {
   ops();
 }
 
+// --- merge_slices
+
+TEST_F(PassTest, slices_along_different_axes_are_one) {
+  const Value rows = op.Slice(x({6, 8, 4}), op.ints({1}), op.ints({5}), op.ints({0}));
+  const Value both = op.Slice(rows, op.ints({7}), op.ints({0}), op.ints({-2}), op.ints({-2}));
+  op.output(op.Slice(both, op.ints({0}), op.ints({2}), op.ints({2})), "y");
+  EXPECT_EQ(merge_slices(model), 2u);
+  remove_dead_code(model);
+  EXPECT_THAT(ops(), ElementsAre("Slice"));
+}
+
+TEST_F(PassTest, slices_along_the_same_axis_stay) {
+  const Value rows = op.Slice(x({6, 8}), op.ints({1}), op.ints({5}), op.ints({0}));
+  op.output(op.Slice(rows, op.ints({1}), op.ints({3}), op.ints({-2})), "y");
+  EXPECT_EQ(merge_slices(model), 0u);
+  ops();
+}
+
 // --- merge_views
 
 TEST_F(PassTest, transposes_compose) {
