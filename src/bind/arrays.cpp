@@ -26,8 +26,10 @@ Tensor view_of(const nb::object& array, DType dtype) {
   for_each_item(array.attr("shape"),
                 [&](nb::handle size) { tensor.shape.push_back(int_of(size)); });
   PyObject* owner = nb::object(array).release().ptr();
-  tensor.data = std::shared_ptr<const std::byte>(reinterpret_cast<const std::byte*>(address),
-                                                 ReleaseObject{owner});
+  // The array interface gives the address as a number.
+  const auto* bytes =
+      reinterpret_cast<const std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
+  tensor.data = std::shared_ptr<const std::byte>(bytes, ReleaseObject{owner});
   return tensor;
 }
 

@@ -73,6 +73,18 @@ Padding padding_of(Ctx& c) {
   return padding;
 }
 
+// vmap over kernels makes the batch a factor of the groups.
+std::int64_t feature_groups(Ctx& c) {
+  const auto* symbolic = c.attr("feature_group_count").get_if<Dim>();
+  if (symbolic && !symbolic->is_static()) {
+    c.unsupported(
+        "there is a kernel for each element of a symbolic dim; ONNX has no number of groups that "
+        "is "
+        "known at run time only. Give that dim a size");
+  }
+  return c.param<std::int64_t>("feature_group_count");
+}
+
 Results conv_general_dilated(Ctx& c) {
   if (is_empty(c.out_type().shape)) return empty_result(c);
   const DType dtype = c.out_type().dtype;
@@ -87,7 +99,7 @@ Results conv_general_dilated(Ctx& c) {
   onnx::Args args{{"kernel_shape", kernel},
                   {"strides", c.param<Ints>("window_strides")},
                   {"dilations", c.param<Ints>("rhs_dilation")},
-                  {"group", batch_groups * c.param<std::int64_t>("feature_group_count")}};
+                  {"group", batch_groups * feature_groups(c)}};
   args.insert(args.end(), padding.inside.begin(), padding.inside.end());
   if (c.operands().size() == 3) return c.op.Conv(x, weight, c.in(2), args);
   return c.op.Conv(x, weight, args);

@@ -128,12 +128,19 @@ Tensor counted(std::int64_t count) {
 // 0, 1, … for each element of the batch: ONNX RotaryEmbedding takes tables that the batch shares
 // by position ids of shape [batch, time] only.
 Value Emitter::position_ids(const Dim& batch, const Dim& time) {
+  for (const auto& [shape, ids] : position_ids_) {
+    if (shape == Dims{batch, time}) return ids;
+  }
+  Value ids;
   if (batch.is_static() && time.is_static()) {
     const Shape shape{batch.value(), time.value()};
-    return op_.weight({counted(time.value()), 0, shape, {0, 1}}, shape, "");
+    ids = op_.weight({counted(time.value()), 0, shape, {0, 1}}, shape, "");
+  } else {
+    const Value row = time.is_static() ? op_.constant(counted(time.value())) : range(time);
+    ids = shapes_.expand(row, {batch, time});
   }
-  if (time.is_static()) return shapes_.expand(op_.constant(counted(time.value())), {batch, time});
-  return shapes_.expand(range(time), {batch, time});
+  position_ids_.emplace_back(Dims{batch, time}, ids);
+  return ids;
 }
 
 double Emitter::rope_price(const Node& node, const RopeLabels& labels, const RopeForm& form) const {

@@ -191,7 +191,8 @@ class Emitter {
   std::vector<Paid> paid_;
   std::map<std::string, Value> constants_;  // by node and view
   std::unordered_set<std::string> weight_names_;
-  std::map<std::string, Values> prim_results_;  // by primitive instance
+  std::map<std::string, Values> prim_results_;        // by primitive instance
+  std::vector<std::pair<Dims, Value>> position_ids_;  // of all rotary embeddings, by shape
 };
 
 }  // namespace jaxport::lower

@@ -6,7 +6,6 @@
 
 namespace jaxport::lower {
 
-using axis::Edge;
 using axis::Kind;
 using axis::Labels;
 using axis::Node;

@@ -18,7 +18,7 @@ Results recurrent(Ctx& c, std::string_view op, onnx::Args args) {
   args.emplace_back("hidden_size", c.in_type(1).shape.back().value());
   if (c.param<bool>("reverse")) args.emplace_back("direction", "reverse");
   Values results = c.op.call_n(op, in, c.result_count(), std::move(args));
-  std::ranges::rotate(results, results.begin() + 1);
+  std::rotate(results.begin(), results.begin() + 1, results.end());
   for (std::size_t i = 0; i <= states; ++i) c.op.set_shape(results[i], c.out_type(i).shape);
   return results;
 }

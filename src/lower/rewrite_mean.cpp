@@ -12,7 +12,6 @@ namespace {
 
 using axis::Graph;
 using axis::Kind;
-using axis::Node;
 using axis::Use;
 
 // A value that is divided by a count, or multiplied by its reciprocal.

@@ -21,13 +21,13 @@ std::optional<Part> picked_part(Graph& graph, const Use& use, const Labels& run)
   Labels all = graph.role(use, "p");
   all.insert(all.end(), run.begin(), run.end());
   for (Labels& axis : part.base.labels) {
-    const auto found = std::ranges::search(axis, all);
-    if (found.empty()) continue;
+    const auto found = std::search(axis.begin(), axis.end(), all.begin(), all.end());
+    if (found == axis.end()) continue;
     const Dim size = graph.size_of(run);
     part.whole = graph.label(graph.size_of(all));
     part.start = size * Dim(*use.node->attr("k")->get_if<std::int64_t>());
     part.limit = part.start + size;
-    *axis.erase(found.begin(), found.end() - 1) = part.whole;
+    *axis.erase(found, found + std::ssize(all) - 1) = part.whole;
     return part;
   }
   return std::nullopt;

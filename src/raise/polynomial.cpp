@@ -164,7 +164,8 @@ class Expansion {
 
   Polynomial bounded(Polynomial polynomial) {
     too_large_ = too_large_ || polynomial.size() > kMostMonomials;
-    return too_large_ ? Polynomial{} : polynomial;
+    if (too_large_) polynomial.clear();
+    return polynomial;
   }
 
   Graph& graph_;

@@ -69,7 +69,8 @@ Use match_select(const Matcher& m, const Use& root) {
 Use negative_part_slope(Graph& graph, const Use& use, const Use& x) {
   if (!is_pointwise(use, "mul")) return {};
   for (std::size_t i : {0u, 1u}) {
-    const Use part = graph.child(use, i), factor = graph.child(use, 1 - i);
+    const Use part = graph.child(use, i);
+    Use factor = graph.child(use, 1 - i);
     if (!is_finite_constant(graph, factor)) continue;
     const bool is_min = is_pointwise(part, "min") && is_zero(graph, graph.child(part, 1));
     if (is_min && graph.child(part, 0) == x) return factor;

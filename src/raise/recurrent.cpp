@@ -186,6 +186,7 @@ front::Function step_of(const Cell& cell, const RecurrentSizes& sizes) {
 
 std::vector<Type> types_of(const front::Function& function, const std::vector<ValueId>& ids) {
   std::vector<Type> types;
+  types.reserve(ids.size());
   for (ValueId id : ids) types.push_back(function.type(id));
   return types;
 }

@@ -6,6 +6,7 @@
 // nearest neighbours. The matrix or table is evaluated here and compared with what ONNX Resize
 // would do; it stays an operand, so that the decomposition has JAX's own numbers.
 #include <algorithm>
+#include <cmath>
 
 #include "axis/pattern.h"
 #include "raise/interpolation.h"
@@ -19,7 +20,6 @@ using axis::Graph;
 using axis::Kind;
 using axis::Label;
 using axis::Labels;
-using axis::Node;
 using axis::Pattern;
 using axis::Use;
 using Ints = std::vector<std::int64_t>;
@@ -91,6 +91,17 @@ Use to_macro(const Matcher& m, const Resized& r, const Use& root) {
 
 // --- linear and cubic: a contraction with a matrix
 
+// A look at one column spares the evaluation of most weights of a network.
+bool may_be_means(Graph& graph, const Use& weights, Label from) {
+  if (!graph.is_constant(weights) || weights.labels.size() != 2) return true;
+  const Tensor& data = weights.node->data;
+  const bool is_first = weights.labels[0] == Labels{from};
+  const std::int64_t count = data.shape[is_first ? 0 : 1], stride = is_first ? data.shape[1] : 1;
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) sum += data.at(i * stride);
+  return std::abs(sum - 1) < 0.01;
+}
+
 Use match_weights(const Matcher& m, const Use& root) {
   Graph& graph = m.graph;
   const DType dtype = root.node->dtype;
@@ -104,6 +115,7 @@ Use match_weights(const Matcher& m, const Use& root) {
     if (x.node->dtype != dtype || weights.node->dtype != dtype) continue;
     if (!is_closed(*weights.node) || is_closed(*x.node)) continue;
     if (graph.size_of(labels).value() > kMostWeights) continue;
+    if (!may_be_means(graph, weights, from[0])) continue;
     const Labels dims{from[0], to[0]};
     const Tensor table = evaluated(graph, weights, dims);
     const auto how = interpolation_by(table);

@@ -151,7 +151,7 @@ bool divide(Graph& graph, Product& product, const Power& by, axis::Binding& bind
 
 }  // namespace
 
-std::optional<Product> quotient(Graph& graph, Product product, const Use& part,
+std::optional<Product> quotient(Graph& graph, const Product& product, const Use& part,
                                 axis::Binding& binding) {
   // The part stands deeper in the product than by itself, so less of it may have been taken apart.
   for (int depth = 0; depth <= kViewDepth; ++depth) {

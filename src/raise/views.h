@@ -26,7 +26,7 @@ constexpr int kViewDepth = 6;
 Product factors(axis::Graph& graph, const axis::Use& use, int depth = kViewDepth);
 // What is left of the product without the factors of `part`, whose labels are bound to those of the
 // product; nullopt when it does not have them all.
-std::optional<Product> quotient(axis::Graph& graph, Product product, const axis::Use& part,
+std::optional<Product> quotient(axis::Graph& graph, const Product& product, const axis::Use& part,
                                 axis::Binding& binding);
 // A cheap test before factors(): some node that it would meet passes. Looks at no labels.
 bool has_factor(const axis::Node& node, bool (*test)(const axis::Node&));
