@@ -42,6 +42,14 @@ struct Tolerance {
 Tolerance strict(DType dtype) { return {dtype == DType::kF64 ? 1e-12 : 1e-5, 1e-13}; }
 constexpr Tolerance kLoose{0.02, 0.02};
 
+// What the tolerance cannot see may still matter: max(x, 1e-20) guards a division, max(x, 0) does
+// not.
+bool has_unseen_literal(const Cone& cone) {
+  constexpr double kLeast = 1e-9;
+  return std::ranges::any_of(
+      cone.literals(), [](double literal) { return literal != 0 && std::abs(literal) < kLeast; });
+}
+
 // Special points, and points at and around the literals, their differences and ratios: a threshold
 // far out is seen.
 std::vector<double> own_points(const Cone& cone) {
@@ -122,6 +130,7 @@ void for_each_candidate(const Matcher& m, Samples& samples, Visit visit) {
 }
 
 std::optional<Candidate> identify(const Matcher& m, Samples& samples, DType dtype) {
+  if (has_unseen_literal(samples.cone())) return std::nullopt;
   const Tolerance tolerance = strict(dtype);
   std::optional<Candidate> found;
   for_each_candidate(m, samples, [&](const Candidate& candidate) {

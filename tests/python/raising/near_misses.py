@@ -464,6 +464,8 @@ hand(
 
 SQUARE = [f32(6, 6)]
 ROW, COLUMN = np.arange(6)[:, None], np.arange(6)
+hand("Relu", "max(x, 1e-20)", lambda x: jnp.maximum(x, 1e-20))
+hand("ThresholdedRelu", "1e-20 below", lambda x: jnp.where(x > 0, x, 1e-20))
 hand("ReduceMean", "sum / (n - 1)", lambda x: x.sum(-1) / 6)
 hand("ReduceMean", "sum / size of another axis", lambda x: x.sum(1) / 3)
 hand("Trilu", "i <= 2 j", lambda x: jnp.where(ROW <= 2 * COLUMN, x, 0.0), SQUARE)
