@@ -61,14 +61,13 @@ $(STAMP)/system: tools/setup.sh
 	$(BIN)/python $(PIP_INSTALL) --requirement $< --constraint requirements/newest.txt
 	@touch $@
 
-# One build folder gives the Python module, the tools and the unit tests. The wheel does not depend
-# on JAX, so both environments install the same one.
+# One build folder gives the Python module, the tools and, when they run, the unit tests. The wheel
+# does not depend on JAX, so both environments install the same one.
 $(STAMP)/wheel: $(SOURCES) .venv/.ready
 	rm -rf build/wheel
 	$(BIN)/python -m pip wheel . --verbose --no-build-isolation --no-deps --wheel-dir build/wheel \
 	  --disable-pip-version-check --config-settings build-dir=build/release \
-	  --config-settings cmake.args=--preset=release \
-	  --config-settings cmake.define.JAXPORT_TESTS=ON </dev/null
+	  --config-settings cmake.args=--preset=release </dev/null
 	@mkdir -p $(@D) && touch $@
 
 .venv/.jaxport .venv-oldest/.jaxport: %/.jaxport: %/.ready $(STAMP)/wheel
@@ -90,6 +89,7 @@ run_pytest = $(1)/bin/python -m pytest --numprocesses $(JOBS) --quiet --tb=short
 .PHONY: test-quick test-unit test-golden test-asan test-unit-asan test-golden-asan
 test-quick: test-unit test-golden ## unit and text tests
 test-unit: build
+	cmake --preset release --log-level=WARNING
 	cmake --build --preset release
 	$(call run_unit,release)
 test-golden: build
@@ -101,14 +101,26 @@ test-unit-asan: build-asan
 test-golden-asan: build-asan
 	$(call run_golden,asan)
 
-.PHONY: test-python test-oldest test-oldest-smoke
-test-python: build ## parity with JAX on the newest supported versions
+.PHONY: test-python test-smoke test-oldest test-oldest-smoke test-newest test-newest-smoke
+test-python: build ## parity with JAX on the newest supported versions that this Python can install
 	$(call run_pytest,.venv,python)
+# The importer is what depends on the version of JAX; the models use a bit of everything.
+SMOKE := tests/python/test_importer.py tests/python/test_models.py tests/python/test_decompose.py
+test-smoke: build
+	$(call run_pytest,.venv,smoke) $(SMOKE)
 test-oldest: .venv-oldest/.jaxport ## parity with JAX on the oldest supported versions
 	$(call run_pytest,.venv-oldest,oldest)
-# The importer is what depends on the version of JAX; the models use a bit of everything.
 test-oldest-smoke: .venv-oldest/.jaxport
-	$(call run_pytest,.venv-oldest,oldest-smoke) tests/python/test_importer.py tests/python/test_models.py
+	$(call run_pytest,.venv-oldest,oldest-smoke) $(SMOKE)
+
+# JAX 0.11 needs Python 3.12: these build and run on Debian 13, in a root of its own.
+NEWEST := build/debian13
+test-newest: ## all Python tests and the sample of JAX's cases on Debian 13 with the newest JAX
+	tools/debian13.sh $(NEWEST) make test-python test-conformance JOBS=$(JOBS)
+	cp $(NEWEST)/jaxport/build/report/python.xml $(REPORT)/newest.xml
+test-newest-smoke:
+	tools/debian13.sh $(NEWEST) make test-smoke JOBS=$(JOBS)
+	cp $(NEWEST)/jaxport/build/report/smoke.xml $(REPORT)/newest-smoke.xml
 
 .PHONY: conformance conformance-opsets test-conformance
 run_conformance = PYTHONPATH=tests $(BIN)/python -m conformance --jobs $(JOBS)

@@ -27,6 +27,10 @@ import jax.extend.random
 import numpy as np
 
 from . import decompose
+from .errors import ConversionError, first_line
+
+# The newest version that `make test-newest` runs on, as far as jaxprs can tell versions apart.
+NEWEST = (0, 11)
 
 # Parameters that cannot change the numbers of a result on one device.
 IGNORED = frozenset(
@@ -88,6 +92,12 @@ def _jit_params(eqn: Any) -> dict[str, Any]:
     return params
 
 
+def _composite_params(eqn: Any) -> dict[str, Any]:
+    # jax 0.11: the jaxpr is named call_jaxpr. The rest says what a backend may put in its place.
+    params = eqn.params
+    return {"jaxpr": params["call_jaxpr"] if "call_jaxpr" in params else params["jaxpr"]}
+
+
 def _shard_map_params(eqn: Any) -> dict[str, Any]:
     return {"jaxpr": eqn.params["jaxpr"], "mesh_size": eqn.params["mesh"].size}
 
@@ -98,6 +108,7 @@ def _select_params(eqn: Any) -> dict[str, Any]:
 
 
 REWRITES: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "composite": _composite_params,
     "jit": _jit_params,
     "scan": _scan_params,
     "select_and_gather_add": _select_params,
@@ -370,3 +381,25 @@ def double_precision(enabled: bool) -> contextlib.AbstractContextManager[Any]:
     from jax import experimental  # jax 0.7
 
     return cast(contextlib.AbstractContextManager[Any], vars(experimental)["enable_x64"]())
+
+
+def is_newer_than_tested() -> bool:
+    return bool(jax.__version_info__[:2] > NEWEST)
+
+
+def unreadable(error: Exception) -> ConversionError:
+    """What to raise when JAX's objects are not what this module takes them for."""
+    what = f"{type(error).__name__}: {first_line(error)}"
+    if is_newer_than_tested():
+        known = ".".join(map(str, NEWEST))
+        return ConversionError(
+            "E080",
+            f"the jaxpr of JAX {jax.__version__} cannot be read: {what}",
+            notes=[f"this version of jaxport knows JAX up to {known}"],
+            help=f'use "jax<{NEWEST[0]}.{NEWEST[1] + 1}" or a newer jaxport',
+        )
+    return ConversionError(
+        "BUG",
+        f"the jaxpr of JAX {jax.__version__} cannot be read: {what}",
+        help="please report it, with the program that was converted",
+    )

@@ -27,7 +27,6 @@ _NAMES = {
     "igamma": (_SPECIAL, "igamma_impl"),
     "igamma_grad_a": (_SPECIAL, "igamma_grad_a_impl"),
     "igammac": (_SPECIAL, "igammac_impl"),
-    "mulhi": (_LAX, "_mulhi_impl"),
     "ragged_dot_general": (_LAX, "_ragged_dot_general_impl"),
     "random_gamma": (_RANDOM, "_gamma_impl"),
     "random_gamma_grad": (_SPECIAL, "random_gamma_grad_impl"),

@@ -50,15 +50,18 @@ def trace(
         names_in = input_names(fn, arguments.values, given_input_names)
         names_out = output_names(result, given_output_names, names_in)
         reader = _jax.Reader()
-        module = _core.import_jaxpr(
-            jaxpr=jaxpr,
-            reader=reader,
-            name=getattr(fn, "__name__", type(fn).__name__),
-            input_names=names_in,
-            output_names=names_out,
-            path_of=WeightPaths(fn),
-            constraints=_jax.constraints_of(arguments.scope),
-        )
+        try:
+            module = _core.import_jaxpr(
+                jaxpr=jaxpr,
+                reader=reader,
+                name=getattr(fn, "__name__", type(fn).__name__),
+                input_names=names_in,
+                output_names=names_out,
+                path_of=WeightPaths(fn),
+                constraints=_jax.constraints_of(arguments.scope),
+            )
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise _jax.unreadable(error) from error
         return Traced(module, reader, traced - start, time.perf_counter() - traced)
 
 

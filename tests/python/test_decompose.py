@@ -20,7 +20,7 @@ from jax.experimental import sparse
 import jaxport
 from jaxport import _jax_private, decompose, runtime
 from jaxport.trace import trace
-from support.cases import bf16, case, check, f32, parity, u32
+from support.cases import bf16, case, check, f32, i32, parity, u32
 
 
 @pytest.fixture
@@ -162,6 +162,7 @@ COMPUTED_BY_JAX = [
 ]
 if hasattr(lax, "mulhi"):  # jax 0.10
     WORDS = u32(9, hi=2**32 - 1)
+    SIGNED = i32(9, lo=-(2**31), hi=2**31 - 1)
     COMPUTED_BY_JAX.append(
         case(
             "scaled product",
@@ -170,7 +171,10 @@ if hasattr(lax, "mulhi"):  # jax 0.10
             tolerance="sum",
         )
     )
-    COMPUTED_BY_JAX.append(case("high half of a product", lax.mulhi, [WORDS, WORDS], opsets=[23]))
+    COMPUTED_BY_JAX += [
+        case("high half of a product", lax.mulhi, [WORDS, WORDS], opsets=[23]),
+        case("high half of a product with signs", lax.mulhi, [SIGNED, SIGNED], opsets=[23]),
+    ]
 
 
 @parity(COMPUTED_BY_JAX)

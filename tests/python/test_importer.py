@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxport import ConversionError
+from jaxport import ConversionError, _jax
 from jaxport.trace import trace
 
 
@@ -159,3 +159,23 @@ def test_effects_without_arrays_are_refused():
 
     with pytest.raises(ConversionError, match="E076"):
         jir(fn, (3,))
+
+
+class Changed:
+    """A jaxpr of a JAX that renamed something."""
+
+    def __getattr__(self, name):
+        raise AttributeError(f"'Jaxpr' object has no attribute {name!r}")
+
+
+@pytest.mark.parametrize(
+    ("newest", "code", "help"),
+    [((0, 1), "E080", 'use "jax<0.2"'), ((99, 0), "BUG", "please report it")],
+)
+def test_a_jaxpr_that_cannot_be_read_names_the_version(monkeypatch, newest, code, help):
+    monkeypatch.setattr(_jax, "NEWEST", newest)
+    monkeypatch.setattr(_jax.Reader, "parts", lambda self, jaxpr: Changed().eqns)
+    with pytest.raises(ConversionError, match=f"JAX {re.escape(jax.__version__)}.*eqns") as caught:
+        trace(jnp.sin, [(3,)])
+    assert caught.value.code == code
+    assert help in caught.value.help

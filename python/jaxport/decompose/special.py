@@ -173,3 +173,12 @@ def polygamma(m: jax.Array, x: jax.Array) -> jax.Array:
     value = sign * jnp.exp(lgamma(m + 1)) * zeta(m + 1, x)
     value = jnp.where(m == 0, digamma(x), value)
     return jnp.where((m < 0) | (m != jnp.floor(m)), jnp.nan, value)
+
+
+def log2(x: jax.Array, **_: Any) -> jax.Array:
+    """jax 0.11 has a primitive; XLA multiplies the natural logarithm with a rounded number."""
+    scale = jnp.asarray(1 / math.log(2), jnp.finfo(x.dtype).dtype)
+    if jnp.iscomplexobj(x):
+        logarithm = jax.lax.log(x)
+        return jax.lax.complex(logarithm.real * scale, logarithm.imag * scale)
+    return jax.lax.log(x) * scale
