@@ -12,6 +12,7 @@ import contextlib
 import enum
 import linecache
 import os
+import re
 import site
 import sys
 import sysconfig
@@ -155,6 +156,7 @@ class Reader:
     def __init__(self) -> None:
         self._kinds = _kinds()
         self._decompositions: Any = None  # a decompose.trace.Tracer, made when it is needed
+        self._problems: dict[str, ConversionError] = {}  # by message
         self._files: dict[str, tuple[str, str]] = {}
         self._paths_by_name: dict[str, str] = {}
 
@@ -225,23 +227,32 @@ class Reader:
             owner, name = self._file(frame.file_name)
             here = (name, frame.line_num, frame.function_name)
             if owner == "user":
-                return *here, f"{library[0]}:{library[1]}" if library else ""
+                return *here, "{}:{} in {}".format(*library) if library else ""
             if owner == "library" and library is None:
                 library = here
         return (*library, "") if library else ("", 0, "", "")
 
     def decomposition(self, eqn: Any) -> Any:
-        """The closed jaxpr that stands for an equation, None when the equation stays."""
+        """The closed jaxpr that stands for an equation, None when the equation stays.
+
+        (code, message, help) of an error when there is none; the compiler says where, and what else
+        is missing.
+        """
         if self._decompositions is None:
             from .decompose.trace import Tracer
 
             self._decompositions = Tracer()
         name = RENAMED.get(eqn.primitive.name, eqn.primitive.name)
-        return self._decompositions.jaxpr(eqn, name, lambda: self._source_of(eqn))
+        try:
+            return self._decompositions.jaxpr(eqn, name)
+        except ConversionError as error:
+            self._problems.setdefault(error.message, error)
+            return error.code, error.message, error.help
 
-    def _source_of(self, eqn: Any) -> str:
-        file, line, function, _ = self.source_frame(eqn.source_info.traceback)
-        return f"{file}:{line} in {function}" if file else ""
+    def cause_of(self, error: ConversionError) -> BaseException | None:
+        """The exception of JAX or of a decomposition behind an error of the compiler."""
+        problem = self._problems.get(error.message)
+        return problem.__cause__ if problem else None
 
     def source_line(self, source: str) -> str:
         """The text of the line that "model.py:42 in f" names, or ""."""
@@ -281,6 +292,8 @@ _INSTALLED = tuple(
         ]
     }
 )
+# Folders of packages that this interpreter was told about by PYTHONPATH or a .pth file.
+_PACKAGES = re.compile(r"[\\/](site|dist)-packages[\\/]")
 _STANDARD = os.path.abspath(sysconfig.get_path("stdlib")) + os.sep
 
 
@@ -288,7 +301,7 @@ def _owner(path: str) -> str:
     """Whose code a file is: "internal" (JAX, jaxport, Python), "library" or "user"."""
     if path.startswith(_INTERNAL):
         return "internal"
-    if path.startswith(_INSTALLED):
+    if path.startswith(_INSTALLED) or _PACKAGES.search(path):
         return "library"
     return "internal" if path.startswith(_STANDARD) else "user"
 

@@ -122,7 +122,8 @@ def _compile(
             traced.module, opset, model_name, *rules, target, lowering.functions()
         )
     except ConversionError as error:
-        raise error.with_source_line(traced.reader.source_line(error.source)) from None
+        line = traced.reader.source_line(error.source)
+        raise error.with_source_line(line) from traced.reader.cause_of(error)
     seconds = traced.import_seconds + time.perf_counter() - start
     return compiled, {"trace": traced.trace_seconds, "compile": seconds}
 

@@ -62,6 +62,8 @@ def trace(
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise _jax.unreadable(error) from error
+        except ConversionError as error:
+            raise error.with_source_line(reader.source_line(error.source)) from None
         return Traced(module, reader, traced - start, time.perf_counter() - traced)
 
 

@@ -73,7 +73,20 @@ const Row* find_row(std::span<const Row> rows, std::string_view primitive) {
   return row != rows.end() && row->primitive == primitive ? &*row : nullptr;
 }
 
+auto families() {
+  return std::array{shape_translations(),   index_translations(),      math_translations(),
+                    control_translations(), collective_translations(), window_translations(),
+                    update_translations()};
+}
+
 }  // namespace
+
+bool is_translated(std::string_view primitive) {
+  return find_row<CallRow>(kCalls, primitive) != nullptr ||
+         std::ranges::any_of(families(), [&](std::span<const TranslationRow> rows) {
+           return find_row(rows, primitive) != nullptr;
+         });
+}
 
 Views translate_prim(Translation& t, std::vector<std::shared_ptr<Program>> regions) {
   auto info = std::make_shared<PrimInfo>();
@@ -107,9 +120,7 @@ std::vector<View> translate(Translation& t) {
     Views results = special ? special->translate(t) : translate_pointwise(t);
     return results ? *std::move(results) : *translate_prim(t);
   }
-  for (auto rows :
-       {shape_translations(), index_translations(), math_translations(), control_translations(),
-        collective_translations(), window_translations(), update_translations()}) {
+  for (const auto& rows : families()) {
     if (const auto* row = find_row(rows, t.eqn.primitive)) {
       if (Views results = row->translate(t)) return *std::move(results);
     }
@@ -171,7 +182,7 @@ void Inliner::add(const front::Function& function, const front::Eqn& eqn,
     }
   } catch (Error& error) {
     if (error.source().empty() && location_ < program_.locations->size()) {
-      error.at(front::to_string(program_.location(location_)));
+      error = front::located(std::move(error), program_.location(location_));
     }
     if (error.equation().empty()) error.equation(front::print(function, eqn));
     throw;

@@ -57,6 +57,8 @@ std::span<const TranslationRow> collective_translations();  // translate_collect
 std::span<const TranslationRow> window_translations();      // translate_window.cpp
 std::span<const TranslationRow> update_translations();      // translate_update.cpp
 Views translate_pointwise(Translation& t);                  // for all rows of pointwise.h
+// Whether a primitive is more than a positional node: a call that is inlined, or a row above.
+bool is_translated(std::string_view primitive);
 // A node with positional borders, for everything else.
 Views translate_prim(Translation& t, std::vector<std::shared_ptr<Program>> regions = {});
 

@@ -15,6 +15,8 @@
 #include "bind/objects.h"
 #include "bind/params.h"
 #include "bind/types.h"
+#include "compile/missing.h"
+#include "front/text.h"
 #include "jaxport/error.h"
 
 namespace jaxport::bind {
@@ -44,7 +46,8 @@ struct Signature {
 class Importer {
  public:
   Importer(const ImportRequest& request, front::Module& module)
-      : reader_(request.reader),
+      : module_(module),
+        reader_(request.reader),
         path_of_(request.path_of),
         kinds_(reader_),
         types_(reader_, kinds_, *module.dims),
@@ -64,6 +67,7 @@ class Importer {
   void add_equation(Scope& scope, nb::handle eqn);
   void add_alias(Scope& scope, nb::handle eqn);
   bool needs_decomposition(const Primitive& of, nb::handle eqn);
+  void add_body(front::Eqn& to, const Primitive& of, nb::handle eqn);
   front::Attrs decomposed(const Primitive& of, nb::handle jaxpr);
   const Primitive& primitive(nb::handle object);
   front::Attrs attrs_of(const Primitive& primitive, nb::handle eqn);
@@ -74,6 +78,7 @@ class Importer {
   void add_constant(Scope& scope, nb::handle variable, nb::handle value);
   front::ValueId add_array(Scope& scope, const nb::object& array, DType dtype, std::string path);
 
+  front::Module& module_;
   nb::object reader_, path_of_;
   Kinds kinds_;
   Types types_;
@@ -129,11 +134,32 @@ void Importer::add_equation(Scope& scope, nb::handle eqn) {
                 [&](nb::handle atom) { result.in.push_back(operand(scope, atom)); });
   for_each_item(attribute(eqn, outvars_attr_),
                 [&](nb::handle variable) { result.out.push_back(define(scope, variable)); });
-  const nb::object body = needs_decomposition(of, eqn) ? decomposition_(eqn) : nb::none();
-  result.primitive = body.is_none() ? of.name : "jit";
-  result.attrs = body.is_none() ? attrs_of(of, eqn) : decomposed(of, body);
   if (decomposition_depth_ == 0) result.location = locations_.of(attribute(eqn, source_info_attr_));
+  try {
+    add_body(result, of, eqn);
+  } catch (Error& error) {
+    // The innermost equation of the user's own: inside a decomposition none has a place.
+    if (result.location == front::kNoLocation || !error.source().empty()) throw;
+    error.equation(front::print(scope.function, {of.name, result.in, result.out, {}, {}}));
+    throw Error(front::located(std::move(error), module_.locations[result.location]));
+  }
   scope.function.eqns.push_back(std::move(result));
+}
+
+// The primitive and its parameters, its decomposition as a call, or why there is none.
+void Importer::add_body(front::Eqn& to, const Primitive& of, nb::handle eqn) {
+  const nb::object body = needs_decomposition(of, eqn) ? decomposition_(eqn) : nb::none();
+  to.primitive = of.name;
+  if (body.is_none()) {
+    to.attrs = attrs_of(of, eqn);
+  } else if (nb::isinstance<nb::tuple>(body)) {  // (code, message, help)
+    const auto text = [&](int i) { return front::Attr{text_of(nb::object(body[i]))}; };
+    front::Record problem("Problem", {{"code", text(0)}, {"message", text(1)}, {"help", text(2)}});
+    to.attrs = {{std::string(compile::kProblem), front::Attr{std::move(problem)}}};
+  } else {
+    to.primitive = "jit";
+    to.attrs = decomposed(of, body);
+  }
 }
 
 void Importer::add_alias(Scope& scope, nb::handle eqn) {

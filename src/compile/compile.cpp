@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "axis/graph.h"
+#include "compile/missing.h"
 #include "jaxport/error.h"
 #include "jaxport/version.h"
 #include "lower/lower.h"
@@ -32,18 +33,7 @@ class Clock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace
-
-void set_normalization_mode(Options& options, std::string_view mode) {
-  options.raise.norms = mode != "force_decomposed";
-  options.native_norms = mode == "prefer_native";
-}
-
-onnx::Model compile(const front::Module& module, const Options& options, Report* report) {
-  if (options.opset < onnx::kOldestOpset || options.opset > onnx::kNewestOpset) {
-    throw Error("E011", fmt::format("opset {} is out of range", options.opset))
-        .help(fmt::format("choose an opset from {} to {}", onnx::kOldestOpset, onnx::kNewestOpset));
-  }
+onnx::Model run_stages(const front::Module& module, const Options& options, Report* report) {
   Clock clock(report);
   axis::Program program = axis::build(module, module.functions.at(0));
   clock.lap("axis");
@@ -62,6 +52,27 @@ onnx::Model compile(const front::Module& module, const Options& options, Report*
   onnx::verify(model, "compile");
   clock.lap("names");
   return model;
+}
+
+}  // namespace
+
+void set_normalization_mode(Options& options, std::string_view mode) {
+  options.raise.norms = mode != "force_decomposed";
+  options.native_norms = mode == "prefer_native";
+}
+
+onnx::Model compile(const front::Module& module, const Options& options, Report* report) {
+  if (options.opset < onnx::kOldestOpset || options.opset > onnx::kNewestOpset) {
+    throw Error("E011", fmt::format("opset {} is out of range", options.opset))
+        .help(fmt::format("choose an opset from {} to {}", onnx::kOldestOpset, onnx::kNewestOpset));
+  }
+  try {
+    refuse_problems(module);
+    return run_stages(module, options, report);
+  } catch (Error& error) {
+    note_missing(error, module, options.opset, options.lowerings);
+    throw;
+  }
 }
 
 }  // namespace jaxport::compile

@@ -258,6 +258,12 @@ std::string print(const Module& module, const PrintOptions& options) {
   return printer.take();
 }
 
+Error located(Error error, const Location& location) {
+  error.at(to_string(location));
+  if (!location.library.empty()) error.note("through " + location.library);
+  return error;
+}
+
 std::string print(const Function& function, const Eqn& eqn) {
   std::string text;
   for (const ValueId id : eqn.out) text += (text.empty() ? "" : ", ") + brief(function, id);

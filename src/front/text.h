@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "front/ir.h"
+#include "jaxport/error.h"
 
 namespace jaxport::front {
 
@@ -24,6 +25,9 @@ std::string print(const Module& module, const PrintOptions& options = {});
 // One equation with types, shortened, for errors: "%1:f32[B,4] = reduce_max[axes=(2)]
 // %0:f32[B,4,8]".
 std::string print(const Function& function, const Eqn& eqn);
+
+// The error with its place: the user's line, and the line of the library that it went through.
+Error located(Error error, const Location& location);
 
 // Throws Error E010 with line and column for anything malformed, however hostile.
 Module parse(std::string_view text, std::string_view file_name);

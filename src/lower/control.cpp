@@ -2,23 +2,15 @@
 // If, Loop and Scan. What a body does not change is not carried: the subgraph uses the values of
 // the graph around it.
 #include <algorithm>
-#include <functional>
 
 #include "lower/ctx.h"
+#include "lower/subgraph.h"
 
 namespace jaxport::lower {
 namespace {
 
 using onnx::Builder;
 using Graph = std::shared_ptr<onnx::Graph>;
-
-// A graph inside that of `outer`; `fill` builds it and returns its outputs.
-Graph subgraph(Builder& outer, const std::function<Values(Builder&)>& fill) {
-  auto graph = std::make_shared<onnx::Graph>();
-  Builder op(outer, *graph);
-  for (const Value& value : fill(op)) op.output(value, "");
-  return graph;
-}
 
 void append(Values& values, const Values& more) {
   values.insert(values.end(), more.begin(), more.end());

@@ -57,18 +57,19 @@ std::string_view primitive_of(const axis::Node& node) {
   return node.kind == Kind::kPrim ? std::string_view(node.prim->eqn.primitive) : node.name;
 }
 
-// Nodes of the program and its regions that have no row, in order of emission.
-void collect_missing(const Plan& plan, int opset, std::vector<const axis::Node*>& missing) {
+// The first node of the program, then of its regions, that has no row; nullptr when all have one.
+const axis::Node* first_missing(const Plan& plan, int opset) {
   for (const axis::Node* node : plan.facts.order()) {
     const bool needs_row = node->kind == Kind::kPrim || node->kind == Kind::kPointwise;
     if (!needs_row || plan.facts.is_constant(node)) continue;
     const bool is_known = plan.lowerings.contains(primitive_of(*node)) ||
                           find_row(primitive_of(*node), opset) != nullptr;
-    if (!is_known) missing.push_back(node);
+    if (!is_known) return node;
   }
   for (const axis::Program* region : axis::regions(plan.facts.program)) {
-    collect_missing(*plan.regions.at(region), opset, missing);
+    if (const auto* node = first_missing(*plan.regions.at(region), opset)) return node;
   }
+  return nullptr;
 }
 
 }  // namespace
@@ -86,28 +87,16 @@ const Row* Emitter::row_for(const Node& node) const {
 }
 
 void report_missing(const Plan& plan, int opset) {
-  std::vector<const axis::Node*> missing;
-  collect_missing(plan, opset, missing);
-  if (missing.empty()) return;
-  std::map<std::string_view, std::size_t> uses;
-  for (const axis::Node* node : missing) ++uses[primitive_of(*node)];
-  const axis::Node& first = *missing[0];
-  const std::string_view name = primitive_of(first);
+  const axis::Node* first = first_missing(plan, opset);
+  if (first == nullptr) return;
+  const std::string_view name = primitive_of(*first);
   Error error("E012", fmt::format("no lowering for primitive '{}' at opset {}", name, opset));
-  error.at(front::to_string(plan.facts.program.location(first.location)));
-  error.equation(equation_text(first));
-  std::vector<std::string> others;
-  for (const auto& [other, count] : uses) {
-    if (other != name)
-      others.push_back(fmt::format("{} ({} use{})", other, count, count == 1 ? "" : "s"));
-  }
-  if (!others.empty())
-    error.note(fmt::format("also missing in this model: {}", fmt::join(others, ", ")));
+  error.equation(equation_text(*first));
   error.help(
       fmt::format("rewrite this part with other operations, or say how to compute '{}': "
                   "jaxport.register_decomposition, jaxport.register_lowering",
                   name));
-  throw Error(std::move(error));
+  throw Error(front::located(std::move(error), plan.facts.program.location(first->location)));
 }
 
 Values Emitter::lower_prim(const Node& node, const Row& row, const Order& order) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "front/text.h"
 #include "jaxport/error.h"
 #include "lower/resize.h"
 
@@ -79,7 +80,7 @@ Values Emitter::run(const Values& arguments) {
       make_ready(*node);
     } catch (Error& error) {
       if (error.source().empty())
-        error.at(front::to_string(facts_.program.location(node->location)));
+        error = front::located(std::move(error), facts_.program.location(node->location));
       throw;
     }
   }

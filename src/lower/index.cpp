@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lower/positions.h"
+#include "lower/subgraph.h"
 
 namespace jaxport::lower {
 namespace {
@@ -95,12 +96,34 @@ Results dynamic_update_slice(Ctx& c) {
   return c.op.ScatterND(c.in(0), window_positions(c, joined(c, starts), leading), c.in(1));
 }
 
+// In rows with a NaN the first of them, which ArgMax and ArgMin pass over.
+Value first_nan_or(onnx::Builder& op, Value x, std::int64_t axis, Value otherwise) {
+  const onnx::Args drop{{"keepdims", 0}};
+  const Value is_nan = op.Cast(op.IsNaN(x), onnx::Args{{"to", DType::kF32}});
+  const Value first = op.ArgMax(is_nan, onnx::Args{{"axis", axis}, {"keepdims", 0}});
+  const Value count = op.ReduceSum(is_nan, op.ints({axis}), drop);
+  return op.Where(op.Greater(count, op.scalar_like(count, 0)), first, otherwise);
+}
+
+// The sum of all tells, at a tenth of the cost of ArgMax, whether there can be any NaN.
 template <OpName Op>
 Results arg_extreme(Ctx& c) {
   auto [x] = c.in<1>();
   const Ints axes = c.param<Ints>("axes");
   if (axes.size() != 1) c.unsupported("more than one axis");
-  return c.cast(c.op.call(Op.text, {x}, {{"axis", axes[0]}, {"keepdims", 0}}), c.out_type().dtype);
+  const auto position = [&](onnx::Builder& op) {
+    return op.call(Op.text, {x}, {{"axis", axes[0]}, {"keepdims", 0}});
+  };
+  const DType dtype = c.out_type().dtype;
+  if (!is_float(x.dtype())) return c.cast(position(c.op), dtype);
+  const Value may_have_nan = c.op.IsNaN(c.op.ReduceSum(x, onnx::Args{{"keepdims", 0}}));
+  const auto with_nan = subgraph(
+      c.op, [&](onnx::Builder& op) { return Values{first_nan_or(op, x, axes[0], position(op))}; });
+  const auto without = subgraph(c.op, [&](onnx::Builder& op) { return Values{position(op)}; });
+  return c.cast(c.op.call_with_shape("If", {may_have_nan},
+                                     {{"then_branch", with_nan}, {"else_branch", without}},
+                                     c.out_type().shape),
+                dtype);
 }
 
 constexpr Row kRows[] = {

@@ -95,7 +95,7 @@ _MOVES = frozenset(
         *("broadcast_in_dim", "concatenate", "copy", "copy_p", "device_put", "dynamic_slice"),
         *("dynamic_update_slice", "expand_dims", "gather", "optimization_barrier", "pad"),
         *("reshape", "rev", "scatter", "scatter-add", "scatter-sub", "select_n", "slice"),
-        *("split", "squeeze", "stop_gradient", "tile", "transpose"),
+        *("split", "squeeze", "stack", "stop_gradient", "tile", "transpose", "unstack"),
     }
 )
 
@@ -112,7 +112,7 @@ def _move(primitive: Any, operands: tuple[Array, ...], params: dict[str, Any]) -
         return lax.complex(real, imaginary)
     # A result without a complex operand (of a barrier) is the same in both.
     joined = [x.dtype for x in operands if is_complex(x.dtype)] == [x.dtype for x in operands]
-    if joined or primitive.name == "split":
+    if joined:
         return [lax.complex(x, y) for x, y in zip(real, imaginary, strict=True)]
     return [
         lax.complex(x, y) if is_complex(operand.dtype) else x
@@ -357,6 +357,19 @@ def _over(function: Callable[[Array, Array], Array], empty: complex) -> Callable
     return reduced
 
 
+def _arg_extreme(z: Array, *, largest: bool, axes: Any, index_dtype: Any, **_: Any) -> jax.Array:
+    """The first of the numbers that are NaN, or else extreme, in the order of `_is_less`."""
+    (axis,) = axes
+    extreme, worst = (jnp.max, -math.inf) if largest else (jnp.min, math.inf)
+    x, y = _parts(z)
+    is_first = x == extreme(x, axis, keepdims=True)
+    candidates = jnp.where(is_first, y, worst)
+    is_best = is_first & (candidates == extreme(candidates, axis, keepdims=True))
+    is_nan = jnp.isnan(x) | jnp.isnan(y)
+    is_found = jnp.where(is_nan.any(axis, keepdims=True), is_nan, is_best)
+    return lax.argmax(is_found.astype(np.int32), axis, index_dtype)
+
+
 def _over_windows(function: Callable[[Array, Array], Array], start: complex) -> Callable[..., Any]:
     def reduced(z: Array, **window: Any) -> jax.Array:
         return over_windows(
@@ -391,6 +404,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": _length,
     "acos": _acos,
     "acosh": _acosh,
+    "argmax": functools.partial(_arg_extreme, largest=True),
+    "argmin": functools.partial(_arg_extreme, largest=False),
     "asin": _asin,
     "asinh": lambda z: _turned(z, _asin),
     "atan": lambda z: _turned(z, _atanh),

@@ -23,10 +23,11 @@ class Tracer:
     def __init__(self) -> None:
         self._traced: dict[Any, Any] = {}
 
-    def jaxpr(self, eqn: Any, name: str, source: Callable[[], str]) -> Any:
+    def jaxpr(self, eqn: Any, name: str) -> Any:
         """The closed jaxpr that computes what the equation does; None when it stays as it is.
 
-        Raises ConversionError E077 when the decomposition fails or gives other types.
+        Raises ConversionError E077 when the decomposition fails or gives other types, E012 when a
+        primitive has no form for complex numbers.
         """
         key = self._key(eqn)
         if key is None or key not in self._traced:
@@ -36,10 +37,10 @@ class Tracer:
                 raise
             except Exception as error:
                 why = f"cannot be traced: {type(error).__name__}: {first_line(error)}"
-                raise _unusable(name, why, source()) from error
+                raise _unusable(name, why) from error
             problem = traced and _misfit(_structs(eqn.outvars, name), traced.out_avals)
             if problem:
-                raise _unusable(name, problem, source())
+                raise _unusable(name, problem)
             if key is None:
                 return traced
             self._traced[key] = traced
@@ -138,10 +139,9 @@ def _text(aval: Any) -> str:
     return f"{aval.dtype}[{','.join(map(str, aval.shape))}]"
 
 
-def _unusable(name: str, why: str, source: str) -> ConversionError:
+def _unusable(name: str, why: str) -> ConversionError:
     return ConversionError(
         "E077",
         f"the decomposition of primitive '{name}' {why}",
-        source=source,
         help="see jaxport.register_decomposition",
     )
