@@ -43,6 +43,14 @@ struct Signature {
   std::vector<std::string> input_names, output_names;
 };
 
+// Why there is no decomposition, in place of parameters; the compiler knows what else is missing.
+front::Attrs problem(std::string code, std::string message, std::string help) {
+  front::Record record("Problem", {{"code", front::Attr{std::move(code)}},
+                                   {"message", front::Attr{std::move(message)}},
+                                   {"help", front::Attr{std::move(help)}}});
+  return {{std::string(compile::kProblem), front::Attr{std::move(record)}}};
+}
+
 class Importer {
  public:
   Importer(const ImportRequest& request, front::Module& module)
@@ -146,16 +154,20 @@ void Importer::add_equation(Scope& scope, nb::handle eqn) {
   scope.function.eqns.push_back(std::move(result));
 }
 
-// The primitive and its parameters, its decomposition as a call, or why there is none.
+// The primitive and its parameters, or its decomposition as a call.
 void Importer::add_body(front::Eqn& to, const Primitive& of, nb::handle eqn) {
+  constexpr int kDeepest = 50;
   const nb::object body = needs_decomposition(of, eqn) ? decomposition_(eqn) : nb::none();
   to.primitive = of.name;
   if (body.is_none()) {
     to.attrs = attrs_of(of, eqn);
   } else if (nb::isinstance<nb::tuple>(body)) {  // (code, message, help)
-    const auto text = [&](int i) { return front::Attr{text_of(nb::object(body[i]))}; };
-    front::Record problem("Problem", {{"code", text(0)}, {"message", text(1)}, {"help", text(2)}});
-    to.attrs = {{std::string(compile::kProblem), front::Attr{std::move(problem)}}};
+    const auto text = [&](int i) { return text_of(nb::object(body[i])); };
+    to.attrs = problem(text(0), text(1), text(2));
+  } else if (decomposition_depth_ == kDeepest) {
+    to.attrs =
+        problem("E077", fmt::format("the decomposition of primitive '{}' uses itself", of.name),
+                "see jaxport.register_decomposition");
   } else {
     to.primitive = "jit";
     to.attrs = decomposed(of, body);
@@ -181,11 +193,6 @@ bool Importer::needs_decomposition(const Primitive& of, nb::handle eqn) {
 }
 
 front::Attrs Importer::decomposed(const Primitive& of, nb::handle jaxpr) {
-  constexpr int kDeepest = 50;
-  if (decomposition_depth_ == kDeepest) {
-    throw Error("E077", fmt::format("the decomposition of primitive '{}' uses itself", of.name))
-        .help("see jaxport.register_decomposition");
-  }
   ++decomposition_depth_;
   front::Region body = region(jaxpr);
   --decomposition_depth_;

@@ -70,26 +70,34 @@ void put(MutableTensor& to, std::int64_t index, double value) {
   }
 }
 
-struct Sizes {
-  std::int64_t pages, rows, columns;
-  std::int64_t in_parts = 2, out_parts = 2;
+// The rows or the columns of a matrix: numbers of one or two parts, n parts or part n.
+struct Side {
+  std::int64_t count, parts = 2;
+  bool parts_first = false;
+  std::int64_t size() const { return count * parts; }
+  std::int64_t index(std::int64_t number, std::int64_t part) const {
+    return parts_first ? part * count + number : number * parts + part;
+  }
 };
 
 // Complex factors as a matrix that takes rows of parts to columns of parts: re + i im times w is
-// re w + im (i w). [pages, rows * in_parts, columns * out_parts]; one page has no dim of its own.
+// re w + im (i w). [pages, rows, columns]; one page has no dim of its own.
 template <class Factor>
-Value matrix(Ctx& c, DType dtype, const Sizes& sizes, const Factor& factor) {
-  Shape shape{sizes.rows * sizes.in_parts, sizes.columns * sizes.out_parts};
-  if (sizes.pages > 1) shape.insert(shape.begin(), sizes.pages);
+Value matrix(Ctx& c, DType dtype, std::int64_t pages, const Side& rows, const Side& columns,
+             const Factor& factor) {
+  Shape shape{rows.size(), columns.size()};
+  if (pages > 1) shape.insert(shape.begin(), pages);
   MutableTensor result = allocate(dtype, shape);
-  std::int64_t index = 0;
-  for (std::int64_t page = 0; page < sizes.pages; ++page) {
-    for (std::int64_t row = 0; row < sizes.rows; ++row) {
-      for (std::int64_t part = 0; part < sizes.in_parts; ++part) {
-        for (std::int64_t column = 0; column < sizes.columns; ++column) {
-          const Complex w = factor(page, row, column);
-          put(result, index++, part == 0 ? w.real() : -w.imag());
-          if (sizes.out_parts == 2) put(result, index++, part == 0 ? w.imag() : w.real());
+  for (std::int64_t page = 0; page < pages; ++page) {
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      for (std::int64_t column = 0; column < columns.count; ++column) {
+        const Complex w = factor(page, row, column);
+        const double values[2][2] = {{w.real(), w.imag()}, {-w.imag(), w.real()}};
+        for (std::int64_t in = 0; in < rows.parts; ++in) {
+          const std::int64_t start = (page * rows.size() + rows.index(row, in)) * columns.size();
+          for (std::int64_t out = 0; out < columns.parts; ++out) {
+            put(result, start + columns.index(column, out), values[in][out]);
+          }
         }
       }
     }
@@ -104,10 +112,9 @@ std::int64_t matrix_entries(const Fourier& of) {
 Value by_matrix(Ctx& c, const Fourier& of, Value x) {
   const Dim batch = x.shape()[0];
   const Roots roots(of.length, of.is_inverse);
-  const Sizes sizes{1, of.in_count(), of.out_count(), of.in_parts(), of.out_parts()};
-  const Value factors = matrix(c, x.dtype(), sizes, [&](auto, std::int64_t in, std::int64_t out) {
-    return weight(of, in) * roots(in * out);
-  });
+  const Value factors = matrix(
+      c, x.dtype(), 1, {of.in_count(), of.in_parts()}, {of.out_count(), of.out_parts()},
+      [&](auto, std::int64_t in, std::int64_t out) { return weight(of, in) * roots(in * out); });
   const Value rows = c.reshape(x, {batch, of.in_count() * of.in_parts()});
   return c.reshape(c.op.MatMul(rows, factors), {batch, of.out_count(), of.out_parts()});
 }
@@ -131,49 +138,87 @@ struct Split {
   std::int64_t first = 1, second = 1;
 };
 
-// n = N2 n1 + n2, k = k1 + N1 k2 (J. W. Cooley, J. W. Tukey): the sum over n1 for each k1 and n2,
-// then for each k1 the sum over n2 with the factors w^(n2 k).
-Value by_two_products(Ctx& c, const Fourier& of, const Split& split, Value x) {
-  const Dim batch = x.shape()[0];
-  const std::int64_t n1 = split.first, n2 = split.second, k2 = split.second_frequencies(of);
-  const Roots roots(of.length, of.is_inverse);
-  const Value first =
-      matrix(c, x.dtype(), {1, n1, n1, of.in_parts(), 2},
-             [&](auto, std::int64_t n, std::int64_t k) { return roots(n * k * n2); });
-  const Value second =
-      matrix(c, x.dtype(), {n1, n2, k2}, [&](std::int64_t k1, std::int64_t n, std::int64_t k) {
-        return roots(n * (k1 + n1 * k)) * weight(of, 0);
-      });
-  const Value columns = c.transpose(c.reshape(x, {batch, n1, n2, of.in_parts()}), {0, 2, 1, 3});
-  const Value inner = c.op.MatMul(c.reshape(columns, {batch, n2, n1 * of.in_parts()}), first);
-  const Value by_page = c.transpose(c.reshape(inner, {batch, n2, n1, 2}), {2, 0, 1, 3});
-  const Value outer = c.op.MatMul(c.reshape(by_page, {n1, batch, n2 * 2}), second);
-  const Value in_order = c.transpose(c.reshape(outer, {n1, batch, k2, 2}), {1, 2, 0, 3});
-  const Value all = c.reshape(in_order, {batch, k2 * n1, 2});
-  if (k2 * n1 == of.out_count()) return all;
-  return c.op.Slice(all, c.ints({0}), c.ints({of.out_count()}), c.ints({1}));
-}
-
-// The same backwards: the sum over k2 for each k1 and n2, then the one over k1.
-Value by_two_products_to_real(Ctx& c, const Fourier& of, const Split& split, Value z) {
-  const Dim batch = z.shape()[0];
-  const std::int64_t n1 = split.first, n2 = split.second, k2 = split.second_frequencies(of);
-  const Roots roots(of.length, of.is_inverse);
-  const Value first =
-      matrix(c, z.dtype(), {n1, k2, n2}, [&](std::int64_t k1, std::int64_t k, std::int64_t n) {
-        return roots(n * (k1 + n1 * k)) * weight(of, k1 + n1 * k);
-      });
-  const Value second =
-      matrix(c, z.dtype(), {1, n1, n1, 2, 1},
-             [&](auto, std::int64_t k, std::int64_t n) { return roots(n * k * n2); });
-  if (const std::int64_t missing = k2 * n1 - of.in_count(); missing > 0) {
-    z = c.op.Pad(z, c.ints({0, 0, 0, 0, missing, 0}));
+// n = N2 n1 + n2, k = k1 + N1 k2 (J. W. Cooley, J. W. Tukey): the sum over n1 for each k1 and n2
+// with the factors of length N1, then for each k1 the sum over n2 with the factors w^(n2 k).
+class TwoProducts {
+  using Index = std::int64_t;
+  // The factors of length N1; conjugate in a matrix that has the parts on its other side.
+  auto inner(bool is_conjugate) const {
+    return [=, this](Index, Index n, Index k) {
+      const Complex& w = roots_(n * k * n2_);
+      return is_conjugate ? std::conj(w) : w;
+    };
   }
-  const Value by_page = c.transpose(c.reshape(z, {batch, k2, n1, 2}), {2, 0, 1, 3});
-  const Value inner = c.op.MatMul(c.reshape(by_page, {n1, batch, k2 * 2}), first);
-  const Value columns = c.transpose(c.reshape(inner, {n1, batch, n2, 2}), {1, 2, 0, 3});
-  const Value outer = c.op.MatMul(c.reshape(columns, {batch, n2, n1 * 2}), second);
-  return c.reshape(c.transpose(outer, {0, 2, 1}), {batch, of.length, 1});
+
+ public:
+  TwoProducts(Ctx& ctx, const Fourier& fourier, const Split& split, DType dtype_of_x)
+      : c_(ctx),
+        of_(fourier),
+        n1_(split.first),
+        n2_(split.second),
+        k2_(split.second_frequencies(fourier)),
+        dtype_(dtype_of_x),
+        roots_(fourier.length, fourier.is_inverse) {}
+
+  Value from_complex(Value x) {
+    const Dim batch = x.shape()[0];
+    const Value columns = c_.transpose(c_.reshape(x, {batch, n1_, n2_, 2}), {0, 2, 1, 3});
+    const Value first = matrix(c_, dtype_, 1, {n1_}, {n1_}, inner(false));
+    const Value sums = c_.op.MatMul(c_.reshape(columns, {batch, n2_, n1_ * 2}), first);
+    const Value by_page = c_.transpose(c_.reshape(sums, {batch, n2_, n1_, 2}), {2, 0, 1, 3});
+    return from_pages(c_.reshape(by_page, {n1_, batch, n2_ * 2}), {n2_});
+  }
+
+  // The first product from the left, which needs no order of its own.
+  Value from_real(Value x) {
+    const Dim batch = x.shape()[0];
+    const Value first = matrix(c_, dtype_, 1, {n1_}, {n1_, 1}, inner(true));
+    const Value sums = c_.op.MatMul(first, c_.reshape(x, {batch, n1_, n2_}));
+    const Value by_page = c_.transpose(c_.reshape(sums, {batch, n1_, 2 * n2_}), {1, 0, 2});
+    return from_pages(by_page, {n2_, 2, true});
+  }
+
+  // The same backwards: the sum over k2 for each k1 and n2, then the one over k1.
+  Value to_real(Value z) {
+    const Dim batch = z.shape()[0];
+    if (const std::int64_t missing = k2_ * n1_ - of_.in_count(); missing > 0) {
+      z = c_.op.Pad(z, c_.ints({0, 0, 0, 0, missing, 0}));
+    }
+    const Value by_page = c_.transpose(c_.reshape(z, {batch, k2_, n1_, 2}), {2, 0, 1, 3});
+    const Value factors =
+        matrix(c_, dtype_, n1_, {k2_}, {n2_, 2, true},
+               [&](Index k1, Index k, Index n) { return outer(n, k1 + n1_ * k); });
+    const Value sums = c_.op.MatMul(c_.reshape(by_page, {n1_, batch, k2_ * 2}), factors);
+    const Value rows = c_.reshape(c_.transpose(sums, {1, 0, 2}), {batch, n1_ * 2, n2_});
+    const Value last = matrix(c_, dtype_, 1, {n1_, 1}, {n1_}, inner(true));
+    return c_.reshape(c_.op.MatMul(last, rows), {batch, of_.length, 1});
+  }
+
+ private:
+  Complex outer(std::int64_t n, std::int64_t k) const { return roots_(n * k) * weight(of_, k); }
+
+  Value from_pages(Value x, const Side& rows) {
+    const Dim batch = x.shape()[1];
+    const Value factors = matrix(c_, dtype_, n1_, rows, {k2_}, [&](Index k1, Index n, Index k) {
+      return outer(n, k1 + n1_ * k);
+    });
+    const Value sums = c_.reshape(c_.op.MatMul(x, factors), {n1_, batch, k2_, 2});
+    const Value all = c_.reshape(c_.transpose(sums, {1, 2, 0, 3}), {batch, k2_ * n1_, 2});
+    if (k2_ * n1_ == of_.out_count()) return all;
+    return c_.op.Slice(all, c_.ints({0}), c_.ints({of_.out_count()}), c_.ints({1}));
+  }
+
+  Ctx& c_;
+  const Fourier& of_;
+  std::int64_t n1_, n2_, k2_;
+  DType dtype_;
+  Roots roots_;
+};
+
+Value by_two_products(Ctx& c, const Fourier& of, const Split& split, Value x) {
+  TwoProducts products(c, of, split, x.dtype());
+  if (of.from_real) return products.from_real(x);
+  return of.to_real ? products.to_real(x) : products.from_complex(x);
 }
 
 // --- lengths whose matrices would be too large: complex transforms of smaller ones
@@ -277,7 +322,7 @@ Value transformed(Ctx& c, const Fourier& of, Value x) {
   if (matrix_entries(of) <= kFewEntries) return by_matrix(c, of, x);
   const Split split(of.length);
   if (split.second > 1 && split.entries(of) <= kMostEntries) {
-    return of.to_real ? by_two_products_to_real(c, of, split, x) : by_two_products(c, of, split, x);
+    return by_two_products(c, of, split, x);
   }
   if (split.second == 1 && matrix_entries(of) <= kMostEntries) return by_matrix(c, of, x);
   const bool is_power_of_two = std::has_single_bit(static_cast<std::uint64_t>(of.length));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading and writing one window at a computed position, and the positions of extremes.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "lower/positions.h"
 #include "lower/subgraph.h"
@@ -96,34 +98,55 @@ Results dynamic_update_slice(Ctx& c) {
   return c.op.ScatterND(c.in(0), window_positions(c, joined(c, starts), leading), c.in(1));
 }
 
-// In rows with a NaN the first of them, which ArgMax and ArgMin pass over.
-Value first_nan_or(onnx::Builder& op, Value x, std::int64_t axis, Value otherwise) {
-  const onnx::Args drop{{"keepdims", 0}};
-  const Value is_nan = op.Cast(op.IsNaN(x), onnx::Args{{"to", DType::kF32}});
-  const Value first = op.ArgMax(is_nan, onnx::Args{{"axis", axis}, {"keepdims", 0}});
-  const Value count = op.ReduceSum(is_nan, op.ints({axis}), drop);
-  return op.Where(op.Greater(count, op.scalar_like(count, 0)), first, otherwise);
-}
+// JAX takes the first NaN of a row; ArgMax and ArgMin pass over them.
+template <OpName Op>
+struct ArgExtreme {
+  Value of(onnx::Builder& op, Value x) const {
+    return op.call(Op.text, {x}, {{"axis", axis}, {"keepdims", 0}});
+  }
 
-// The sum of all tells, at a tenth of the cost of ArgMax, whether there can be any NaN.
+  // In f32 the infinities of 16-bit floats have room below the one that stands for NaN.
+  Value of_narrow(Ctx& c, Value x) const {
+    constexpr double kLargest = std::numeric_limits<float>::max();
+    const double beyond = std::string_view(Op.text) == "ArgMax" ? INFINITY : -INFINITY;
+    const Value wide = c.cast(x, DType::kF32);
+    const Value finite =
+        c.op.Clip(wide, c.op.scalar_like(wide, -kLargest), c.op.scalar_like(wide, kLargest));
+    return of(c.op, c.op.Where(c.op.IsNaN(x), c.op.scalar_like(wide, beyond), finite));
+  }
+
+  // In rows with a NaN the first of them.
+  Value of_rows_with_nan(onnx::Builder& op, Value x) const {
+    const Value is_nan = op.Cast(op.IsNaN(x), onnx::Args{{"to", DType::kF32}});
+    const Value first = op.ArgMax(is_nan, onnx::Args{{"axis", axis}, {"keepdims", 0}});
+    const Value count = op.ReduceSum(is_nan, op.ints({axis}), onnx::Args{{"keepdims", 0}});
+    return op.Where(op.Greater(count, op.scalar_like(count, 0)), first, of(op, x));
+  }
+
+  // The sum of all tells at little cost whether there can be a NaN.
+  Value of_wide(Ctx& c, Value x) const {
+    const Value may_have_nan = c.op.IsNaN(c.op.ReduceSum(x, onnx::Args{{"keepdims", 0}}));
+    const auto with_nan =
+        subgraph(c.op, [&](onnx::Builder& op) { return Values{of_rows_with_nan(op, x)}; });
+    const auto without = subgraph(c.op, [&](onnx::Builder& op) { return Values{of(op, x)}; });
+    return c.op.call_with_shape("If", {may_have_nan},
+                                {{"then_branch", with_nan}, {"else_branch", without}},
+                                c.out_type().shape);
+  }
+
+  std::int64_t axis;
+};
+
 template <OpName Op>
 Results arg_extreme(Ctx& c) {
   auto [x] = c.in<1>();
   const Ints axes = c.param<Ints>("axes");
   if (axes.size() != 1) c.unsupported("more than one axis");
-  const auto position = [&](onnx::Builder& op) {
-    return op.call(Op.text, {x}, {{"axis", axes[0]}, {"keepdims", 0}});
-  };
-  const DType dtype = c.out_type().dtype;
-  if (!is_float(x.dtype())) return c.cast(position(c.op), dtype);
-  const Value may_have_nan = c.op.IsNaN(c.op.ReduceSum(x, onnx::Args{{"keepdims", 0}}));
-  const auto with_nan = subgraph(
-      c.op, [&](onnx::Builder& op) { return Values{first_nan_or(op, x, axes[0], position(op))}; });
-  const auto without = subgraph(c.op, [&](onnx::Builder& op) { return Values{position(op)}; });
-  return c.cast(c.op.call_with_shape("If", {may_have_nan},
-                                     {{"then_branch", with_nan}, {"else_branch", without}},
-                                     c.out_type().shape),
-                dtype);
+  const ArgExtreme<Op> position{axes[0]};
+  const Value found = !is_float(x.dtype())        ? position.of(c.op, x)
+                      : byte_width(x.dtype()) < 4 ? position.of_narrow(c, x)
+                                                  : position.of_wide(c, x);
+  return c.cast(found, c.out_type().dtype);
 }
 
 constexpr Row kRows[] = {

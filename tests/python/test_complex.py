@@ -6,11 +6,13 @@ from __future__ import annotations
 import jax
 import jax.extend.core
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 
 import jaxport
-from support.cases import c64, c128, case, check, f32, f64, i32, parity
+from jaxport import _jax, runtime
+from support.cases import c64, c128, case, check, f32, f64, i32, load, parity
 
 Z, ZB, Z_DOUBLE = c64(3, 4), c64("B", 4), c128(3, 4)
 SCATTERED = c64(5, 2), i32(6, lo=-5, hi=6), c64(6, 2)
@@ -33,6 +35,11 @@ FUNCTIONS = [
     row("third power below", lambda z: z**-3, Z, tolerance="sum"),
     row("pow", lambda z, w: z**w, Z, Z, tolerance="network"),
 ]
+
+
+def choose(z, w):
+    return lax.select_n((z.real > 0).astype("int32") + (z.imag > 0), z, w, z + w)
+
 
 ARITHMETIC = [
     row("mul", lambda z, w: z * w, ZB, ZB, tolerance="sum", also=[[Z_DOUBLE, Z_DOUBLE]]),
@@ -67,6 +74,15 @@ MOVES = [
     row("reshape, transpose, reverse", lambda z: z.reshape(2, 6).T[::-1], Z),
     row("where", lambda z: jnp.where(z.real > 0, z, 0), ZB),
     row("concatenate and pad", lambda z: jnp.pad(jnp.concatenate([z, z]), 1), Z),
+    row("stack", lambda z, w: (jnp.stack([z, w]), jnp.stack([z, w], -1)), ZB, ZB),
+    row("unstack", lambda z: jnp.unstack(z, axis=1), ZB),
+    row("pad with a number", lambda z: jnp.pad(z, 1, constant_values=1j), Z),
+    row("edges", lambda z: jnp.pad(z, 1, mode="edge"), Z),
+    row("sort", lambda z: (jnp.sort(z, 1), jnp.argsort(z, 0)), Z),
+    row("slice at a position", lambda z, i: lax.dynamic_slice(z, (i, 1), (2, 2)), Z, i32()),
+    row("update at a position", lambda z, i: lax.dynamic_update_slice(z, -z[:1], (i, 0)), Z, i32()),
+    row("any and all", lambda z: (jnp.any(z, 1), jnp.all(z, 0)), Z),
+    row("choose among three", choose, Z, Z),
     row("take", lambda z: z[jnp.array([2, 0])], Z),
     row("set", lambda z: z.at[1].set(1j), Z),
     row("add, in part outside", lambda z, i, w: z.at[i].add(w), *SCATTERED, tolerance="sum"),
@@ -123,6 +139,17 @@ def rotated(x, angle):
 @parity([*FUNCTIONS, *ARITHMETIC, *MOVES, *TRANSFORMS])
 def test_complex(case, capfd):
     check(case, capfd)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_positions_of_extremes_are_those_of_numpy(name, axis):
+    """JAX traces these and then cannot compile them."""
+    z = np.array([[1 + 2j, 1 + 3j, 1 + 3j], [2, -1j, 2 + 0j], [0, np.nan, complex(5, np.nan)]])
+    z = z.astype("complex64")
+    model = jaxport.to_onnx(lambda z: getattr(jnp, name)(z, axis), [z])
+    (have,) = runtime.run(load(model, 23), [_jax.host_array(z)]).values()
+    assert have.tolist() == getattr(np, name)(z, axis).tolist()
 
 
 def test_a_rotation_leaves_no_arithmetic_on_zeros():

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -38,6 +39,8 @@ def unknown(name):
 
 router = unknown("router")
 tangle = unknown("tangle")
+knot = unknown("knot")
+weave = unknown("weave")
 
 
 def test_unknown_primitives_are_listed_at_once():
@@ -53,6 +56,71 @@ def test_unknown_primitives_are_listed_at_once():
     assert f"test_errors.py:{line} in " in error.source
     assert "values = router(x)" in str(error)
     assert "f32[8]" in error.equation
+
+
+def test_what_the_first_problem_hides_is_listed():
+    """In branches, in loops, behind a complex number, behind parameters that are refused."""
+
+    def body(carry, x):
+        return knot(carry), x
+
+    def fn(x):
+        turned = weave(lax.complex(x, x))
+        chosen = lax.cond(x[0] > 0, router, tangle, x)
+        return turned, chosen, lax.scan(body, x, x)
+
+    error = error_of(fn, [(8,)])
+    assert error.code == "E012"
+    assert error.message == "primitive 'weave' has no form for complex numbers"
+    assert f"test_errors.py:{fn.__code__.co_firstlineno + 1} in " in error.source
+    assert "turned = weave(lax.complex(x, x))" in str(error)
+    assert "also missing in this model: knot (1 use), router (1 use), tangle (1 use)" in str(error)
+
+
+def test_refused_parameters_do_not_hide_what_is_missing(monkeypatch):
+    monkeypatch.setitem(jaxport.decompose._registered, "router", lambda x: jnp.zeros(1 // 0))
+    error = error_of(lambda x: (router(x), tangle(x), tangle(-x)), [(8,)])
+    assert error.code == "E077"
+    assert "ZeroDivisionError" in error.message
+    assert isinstance(error.__cause__, ZeroDivisionError)
+    assert "also missing in this model: tangle (2 uses)" in str(error)
+    assert "router(x)" in str(error)
+
+
+def test_a_decomposition_that_uses_itself_names_the_line(monkeypatch):
+    monkeypatch.setitem(jaxport.decompose._registered, "router", router)
+    error = error_of(lambda x: (router(x), tangle(x)), [(8,)])
+    assert (error.code, error.message) == (
+        "E077",
+        "the decomposition of primitive 'router' uses itself",
+    )
+    assert "test_errors.py:" in error.source
+    assert "also missing in this model: tangle (1 use)" in str(error)
+
+
+def test_what_no_result_needs_is_not_missing():
+    def fn(x):
+        tangle(x)
+        weave(lax.complex(x, x))
+        return x * 2
+
+    jaxport.to_onnx(fn, [(8,)])
+
+
+def test_a_primitive_inside_a_library_names_both_lines(tmp_path, monkeypatch):
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    (packages / "knotlib.py").write_text("def tied(bind, x):\n    return bind(x) + 1\n")
+    monkeypatch.syspath_prepend(packages)
+    tied = importlib.import_module("knotlib").tied
+
+    def fn(x):
+        return tied(tangle, x)
+
+    error = error_of(fn, [(8,)])
+    assert f"test_errors.py:{fn.__code__.co_firstlineno + 1} in " in error.source
+    assert ":  return tied(tangle, x)\n" in str(error)
+    assert "\n  through knotlib.py:2 in tied\n" in str(error)
 
 
 REFUSED = {

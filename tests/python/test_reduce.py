@@ -7,7 +7,22 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from support.cases import boolean, c64, case, check, f32, f64, i32, parity
+from support.cases import bf16, boolean, c64, case, check, f16, f32, f64, i32, parity
+
+
+def with_nan(x):
+    """Rows where NaN comes first, last, twice, beside infinities, and not at all."""
+    nan, inf = jnp.nan, jnp.inf
+    rows = [
+        [1, nan, 3],
+        [nan, 1, nan],
+        [-inf, -inf, nan],
+        [inf, nan, inf],
+        [1, 1, 0],
+        [inf, -inf, 0],
+    ]
+    return jnp.concatenate([jnp.asarray(rows, x.dtype), x + jnp.zeros((1, 3), x.dtype)])
+
 
 SHAPES = [[f32("B", 3, 4)], [f64(2, 3, 4)]]
 
@@ -55,6 +70,18 @@ REDUCTIONS = [
     case("max with nan", lambda x: jnp.log(x).max(0), [f32(3, 4)], tolerance="function"),
     case("argmax", lambda x: jnp.argmax(x, axis=1), [f32(3, 4)], also=[[f32("B", 4)], [i32(3, 9)]]),
     case("argmax over all", jnp.argmax, [f32(3, 4)]),
+    *(
+        case(
+            f"{name} with nan along {axis}",
+            lambda x, name=name, axis=axis: getattr(jnp, name)(with_nan(x), axis),
+            [f32("B", 1)],
+            [[f64(2, 1)], [f16(2, 1)], [bf16(2, 1)]],
+            tolerance="exact",
+        )
+        for name in ("argmax", "argmin", "nanargmax", "nanargmin")
+        for axis in (0, 1, -2, None)
+    ),
+    case("argmax of equal numbers", jnp.argmax, [i32(40, lo=0, hi=1)], [[f32(40, lo=0, hi=0)]]),
     case("argmin takes the first", lambda x: lax.argmin(x, 0, jnp.int32), [i32(9, 4, lo=0, hi=1)]),
     case("norm", lambda x: jnp.linalg.norm(x, axis=-1), [f32("B", 4)], tolerance="sum"),
 ]

@@ -93,7 +93,7 @@ _MOVES = frozenset(
     {
         *("add", "add_any", "sub", "neg", "reduce_sum", "cumsum", "reduce_window_sum"),
         *("broadcast_in_dim", "concatenate", "copy", "copy_p", "device_put", "dynamic_slice"),
-        *("dynamic_update_slice", "expand_dims", "gather", "optimization_barrier", "pad"),
+        *("dynamic_update_slice", "expand_dims", "gather", "optimization_barrier"),
         *("reshape", "rev", "scatter", "scatter-add", "scatter-sub", "select_n", "slice"),
         *("split", "squeeze", "stack", "stop_gradient", "tile", "transpose", "unstack"),
     }
@@ -118,6 +118,13 @@ def _move(primitive: Any, operands: tuple[Array, ...], params: dict[str, Any]) -
         lax.complex(x, y) if is_complex(operand.dtype) else x
         for operand, x, y in zip(operands, real, imaginary, strict=True)
     ]
+
+
+def _pad(z: Array, value: Array, *, padding_config: Any) -> Any:
+    """jnp.fft pads to the length that it was asked for, mostly by nothing."""
+    if all(size == 0 for sizes in padding_config for size in sizes):
+        return z
+    return _move(lax.pad_p, (z, value), {"padding_config": padding_config})
 
 
 # --- products
@@ -432,6 +439,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": _smaller,
     "mul": _mul,
     "ne": _compare(jnp.logical_or, lax.ne),
+    "pad": _pad,
     "pow": _pow,
     "reduce_max": _over(_larger, complex(-math.inf, -math.inf)),
     "reduce_min": _over(_smaller, complex(math.inf, math.inf)),
