@@ -3,7 +3,7 @@
 // here.
 #include <algorithm>
 
-#include "lower/formula.h"
+#include "lower/ctx.h"
 
 namespace jaxport::lower {
 namespace {
@@ -19,28 +19,10 @@ Results with_alpha(Ctx& c) {
   return c.op.call(Op.text, c.operands(), {{"alpha", c.param<double>("alpha")}});
 }
 
-// above * x for x > 0, below * expm1(x / width) for the others. ONNX Runtime's Elu, Celu and Selu
-// subtract 1 from an exponential: near zero no digit is right.
-struct Branches {
-  double above = 1, below = 1, width = 1;
-};
-Value exponential_unit(Ctx& c, const Value& x, const Branches& of) {
-  const auto times = [&](const Value& value, double factor) {
-    return factor == 1 ? value : c.op.Mul(value, c.op.scalar_like(x, factor));
-  };
-  const Value negative = times(c.op.Min(x, c.op.scalar_like(x, 0)), 1 / of.width);
-  return c.op.Add(times(c.op.Relu(x), of.above), times(expm1(c, negative), of.below));
-}
-
-Value elu(Ctx& c, Value x) { return exponential_unit(c, x, {.below = c.param<double>("alpha")}); }
-Value celu(Ctx& c, Value x) {
-  const auto alpha = c.param<double>("alpha");
-  return exponential_unit(c, x, {.below = alpha, .width = alpha});
-}
-Value selu(Ctx& c, Value x) {
-  constexpr double kScale = 1.0507009873554804934193349852946,
-                   kAlpha = 1.6732632423543772848170429916717;
-  return exponential_unit(c, x, {.above = kScale, .below = kScale * kAlpha});
+// ONNX has Celu in f32 only.
+Results celu(Ctx& c) {
+  const onnx::Args alpha{{"alpha", c.param<double>("alpha")}};
+  return c.cast(c.op.Celu(c.cast(c.in(0), DType::kF32), alpha), c.out_type().dtype);
 }
 
 Results hard_sigmoid(Ctx& c) {
@@ -49,8 +31,8 @@ Results hard_sigmoid(Ctx& c) {
 
 constexpr Row kRows[] = {
     // sorted by primitive
-    {"celu", in_f32<celu>},
-    {"elu", in_f32<elu>},
+    {"celu", celu, 12},
+    {"elu", with_alpha<"Elu">},
     {"gelu_erf", gelu_erf, 20},
     {"gelu_tanh", gelu_tanh, 20},
     {"hard_sigmoid", hard_sigmoid},
@@ -59,7 +41,7 @@ constexpr Row kRows[] = {
     {"mish", same<"Mish">, 18},
     {"prelu", same<"PRelu">},
     {"relu", same<"Relu">},
-    {"selu", in_f32<selu>},
+    {"selu", same<"Selu">},
     {"sigmoid", same<"Sigmoid">},
     {"silu", silu},
     {"softplus", same<"Softplus">},

@@ -5,19 +5,26 @@
 #include <limits>
 #include <span>
 
-#include "lower/formula.h"
+#include "lower/ctx.h"
 
 namespace jaxport::lower {
+namespace {
+
+// A formula of several roundings has no digits of a 16-bit float to spare: it is computed in f32.
+template <Value (*Formula)(Ctx&, Value)>
+Results in_f32(Ctx& c) {
+  auto [x] = c.in<1>();
+  const DType dtype = x.dtype();
+  return c.cast(Formula(c, byte_width(dtype) < 4 ? c.cast(x, DType::kF32) : x), dtype);
+}
+
+// A value whose ONNX kernel would lose digits near zero is computed by an identity that does not.
 
 // expm1(x) = tanh(x/2) * (exp(x) + 1)
 Value expm1(Ctx& c, Value x) {
   const Value half = c.op.Mul(x, c.op.scalar_like(x, 0.5));
   return c.op.Mul(c.op.Tanh(half), c.op.Add(c.op.Exp(x), c.op.scalar_like(x, 1)));
 }
-
-namespace {
-
-// A value whose ONNX kernel would lose digits near zero is computed by an identity that does not.
 
 // log1p(x) = x * (log(u) / (u - 1)) with u = 1 + x rounded; x itself where u is 1. A product keeps
 // the sign of x = -0, which ONNX Runtime's Where does not; the bound is for x = inf.

@@ -78,6 +78,12 @@ bool is_slow(const axis::Node& node, target::Target target) {
           (node.name == "resize" && is_slow_resize(node)));
 }
 
+// ONNX Runtime's Elu, Celu and Selu subtract 1 from an exponential: near zero no digit is right.
+bool loses_digits(const axis::Node& node, target::Target target) {
+  return target == target::Target::kOnnxRuntime &&
+         (node.name == "celu" || node.name == "elu" || node.name == "selu");
+}
+
 // Integers are copied; no other dtype can stand in for them.
 bool has_resize(const axis::Node& node, int opset, target::Target target) {
   constexpr int kSinceAxes = 18;
@@ -86,7 +92,7 @@ bool has_resize(const axis::Node& node, int opset, target::Target target) {
 }
 
 bool has_lowering(const axis::Node& node, int opset, target::Target target) {
-  if (is_slow(node, target)) return false;
+  if (is_slow(node, target) || loses_digits(node, target)) return false;
   const bool is_double = node.dtype == DType::kF64;
   if (node.kind == Kind::kPointwise) {
     // ONNX Runtime has no f64 kernels for activations, but for their parts.
@@ -121,6 +127,7 @@ void prepare(axis::Program& program, const Options& options) {
     if (!found) found = gather_inside(graph, use);
     if (!found) found = triangle(graph, use);
     if (!found) found = eye(graph, use);
+    if (!found && options.target == target::Target::kOnnxRuntime) found = exact_sigmoid(graph, use);
     return found ? found : scatter_inside(graph, use);
   });
   axis::rebuild(program, fold_affine);

@@ -32,6 +32,10 @@ axis::Use native_norm(axis::Graph& graph, const axis::Use& use, int opset);
 axis::Use narrow_norm(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses,
                       int opset, target::Target target);
 
+// log(sigmoid(x)), 1 / sigmoid(x) and the like with the definition of the sigmoid, whose op gives
+// nothing of small numbers.
+axis::Use exact_sigmoid(axis::Graph& graph, const axis::Use& use);
+
 // A matrix of symbolic size with ones on a diagonal: the macro eye.
 axis::Use eye(axis::Graph& graph, const axis::Use& use);
 

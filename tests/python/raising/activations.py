@@ -14,12 +14,15 @@ from raising.table import Row
 from support.cases import bf16, f16, f32
 
 X = [f32(3, 7)]
-# What stands for a macro op that has no kernel, or a slow one, in a runtime: its ops, the number of
-# nodes, and the rule that the report names.
+# What stands for a macro op that has no kernel in a runtime, or one that is slow or loses digits:
+# its ops, the number of nodes, and the rule that the report names.
 FORMS = {
     "Swish": ("Swish|Sigmoid", 2, "silu"),
     "ReduceLogSumExp": ("ReduceLogSumExp|Log", 7, "logsumexp"),
     "PRelu": ("PRelu|Where", 3, "prelu"),
+    "Elu": ("Elu|Tanh", 9, "elu"),
+    "Celu": ("Celu|Tanh", 10, "celu"),
+    "Selu": ("Selu|Tanh", 10, "selu"),
 }
 ROWS: list[Row] = []
 
