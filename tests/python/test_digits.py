@@ -28,8 +28,13 @@ def test_the_page_lists_these_functions():
     assert re.findall(r"(?m)^\| `(.+?)` \|", digits) == [row.name for row in DIGITS]
 
 
-def ops_of(fn):
-    return jaxport.to_onnx(fn, [("B", 8)], return_mode="ir").stats()["ops"]
+def ops_of(fn, **options):
+    return jaxport.to_onnx(fn, [("B", 8)], return_mode="ir", **options).stats()["ops"]
+
+
+def test_only_onnx_runtime_gets_the_parts_of_an_elu():
+    assert "Elu" not in ops_of(jax.nn.elu)
+    assert ops_of(jax.nn.elu, target="onnx") == {"Elu": 1}
 
 
 @pytest.mark.parametrize(
