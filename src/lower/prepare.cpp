@@ -104,9 +104,22 @@ bool has_lowering(const axis::Node& node, int opset, target::Target target) {
          target::runs(target, op_of(node), opset, is_double ? DType::kF64 : DType::kF32);
 }
 
+// The op adds its mask; a number that absorbs the score replaces it.
+Use without_mask(axis::Graph& graph, const Use& attention) {
+  std::vector<Use> operands = graph.children(attention);
+  operands.pop_back();
+  const axis::Node& node = *attention.node;
+  axis::Roles roles = node.roles;
+  for (auto& [name, labels] : roles) labels = graph.role(attention, name);
+  return graph.macro("attention", std::move(operands), attention.flat(), node.dtype,
+                     std::move(roles), node.attrs);
+}
+
 Use expand_missing(axis::Graph& graph, const Use& use, int opset, target::Target target) {
   if (!raise::is_raised(*use.node)) return {};
   if (!has_lowering(*use.node, opset, target)) return raise::expand(graph, use);
+  if (use.node->is(Kind::kMacro, "attention") && use.node->edges.size() > 4)
+    return without_mask(graph, use);
   if (use.node->name != "logsumexp") return {};
   return graph.reduce("reduce_log_sum_exp", graph.child(use, 0), graph.role(use, "s"),
                       use.node->dtype);

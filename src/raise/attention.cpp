@@ -6,15 +6,13 @@
 // the first contraction is met. Axes have no order here, so one rule serves every layout and every
 // extra batch label that vmap adds.
 //
-// Masks become one summand of the score. A row that is masked everywhere keeps what JAX makes of
-// it: equal weights after a finite fill, NaN after -inf, zeros when the weights are masked again.
-// In 16-bit types the op rounds the result once, where JAX may round scores and weights too.
+// Masks and biases become one summand of the score, see attention_summand.h. In 16-bit types the op
+// rounds the result once, where JAX may round scores and weights too.
 #include <algorithm>
-#include <limits>
 
 #include "axis/pattern.h"
-#include "raise/attention_mask.h"
 #include "raise/attention_score.h"
+#include "raise/attention_summand.h"
 #include "raise/attention_weights.h"
 #include "raise/rules.h"
 #include "raise/softmax.h"
@@ -29,10 +27,6 @@ using axis::Label;
 using axis::Labels;
 using axis::Use;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// A fill within these bounds absorbs a score that it is added to. ONNX Runtime takes the lowest
-// number of f32 for -inf.
-constexpr double kSmallestFill = -1e30, kLargestFill = -3e38;
 constexpr const char* kUsedElsewhere = "the weights are used elsewhere";
 
 // --- operands
@@ -84,6 +78,12 @@ bool place_factors(Graph& graph, Score& score) {
 
 struct QueryRoles {
   Labels time, group;
+
+  Labels all() const {
+    Labels both = group;
+    both.insert(both.end(), time.begin(), time.end());
+    return both;
+  }
 };
 
 // Labels that only the query has are time, or groups of heads that share a key: a group stands in
@@ -107,66 +107,7 @@ QueryRoles query_roles(const Score& score, const Use& value, const Labels& along
 }
 
 // The label of the causal rows is the time; whatever else the query has is a group.
-bool make_time(QueryRoles& roles, Label row) {
-  Labels all = roles.group;
-  all.insert(all.end(), roles.time.begin(), roles.time.end());
-  if (!axis::contains(all, row)) return false;
-  roles = {{row}, axis::without(all, {row})};
-  return true;
-}
-
-// --- masks
-
-// All masks as one summand: 0, and a fill where a mask is false. The outermost fill wins.
-Use mask_summand(Graph& graph, const std::vector<Score::Mask>& masks, DType dtype) {
-  Use total = graph.scalar(0, dtype);
-  for (auto mask = masks.rbegin(); mask != masks.rend(); ++mask) {
-    const double fill =
-        mask->fill == -kInfinity ? mask->fill : std::clamp(mask->fill, kLargestFill, kSmallestFill);
-    total = graph.pointwise("select_n", {mask->keep, graph.scalar(fill, dtype), total}, dtype);
-  }
-  return total;
-}
-
-// Two fills that are both raised to an absorbing one would become equal.
-bool fills_stay_apart(const std::vector<Score::Mask>& masks) {
-  const auto is_raised = [](const Score::Mask& mask) { return mask.fill > kSmallestFill; };
-  const auto first = std::ranges::find_if(masks, is_raised);
-  return std::ranges::none_of(
-      masks, [&](const Score::Mask& mask) { return is_raised(mask) && mask.fill != first->fill; });
-}
-
-bool is_infinite(const std::vector<Score::Mask>& masks) {
-  return std::ranges::find(masks, -kInfinity, &Score::Mask::fill) != masks.end();
-}
-
-// NaN in rows that are -inf everywhere, where JAX has NaN and ONNX Runtime zeros.
-Use with_nan_in_empty_rows(Graph& graph, const Use& mask, const Labels& along) {
-  const DType dtype = mask.node->dtype;
-  const Use largest = graph.reduce("reduce_max", mask, along, dtype);
-  const Use nan_or_zero = graph.pointwise("mul", {largest, graph.scalar(0, dtype)}, dtype);
-  return graph.pointwise("add", {mask, nan_or_zero}, dtype);
-}
-
-Use sum_of_biases(Graph& graph, const std::vector<Score::Bias>& biases, DType dtype) {
-  Use total;
-  for (const auto& [coefficient, use] : biases) {
-    Use term = convert(graph, use, dtype);
-    if (coefficient != 1) {
-      term = graph.pointwise("mul", {term, graph.scalar(coefficient, dtype)}, dtype);
-    }
-    total = total ? graph.pointwise("add", {total, term}, dtype) : std::move(term);
-  }
-  return total;
-}
-
-bool same_members(const std::vector<Use>& a, const std::vector<Use>& b) {
-  const auto holds = [](const std::vector<Use>& all, const std::vector<Use>& some) {
-    return std::ranges::all_of(
-        some, [&](const Use& use) { return std::ranges::find(all, use) != all.end(); });
-  };
-  return holds(a, b) && holds(b, a);
-}
+void make_time(QueryRoles& roles, Label row) { roles = {{row}, axis::without(roles.all(), {row})}; }
 
 // --- the node
 
@@ -190,19 +131,16 @@ class Construction {
     if (!choose_dtype()) return miss("scores or weights are rounded more than the operands");
     roles_ = query_roles(score_, value_, along_);
     if (has_values_of_each_query()) return miss("each query has values of its own");
-    if (const char* problem = read_masks()) return miss(problem);
-    if (varies_along_keys(weights_.factors))
-      return miss("the weights are multiplied along the keys");
-    Use result = convert(graph_, node(), root_.node->dtype);
-    const DType dtype = result.node->dtype;
-    for (const Use& guard : row_guards_) {
-      result = graph_.pointwise("select_n", {guard, graph_.scalar(0, dtype), result}, dtype);
+    if (const char* reason = check_steps()) return miss(reason);
+    auto [summand, reason] =
+        summand_of(graph_, score_, weights_, along_, roles_.all(), score_dtype_);
+    if (reason) return miss(reason);
+    summand_ = std::move(summand);
+    if (summand_.causal_row) make_time(roles_, *summand_.causal_row);
+    for (const Use* use : {&summand_.added, &summand_.keep}) {
+      if (*use) repeat_query(axis::without(use->flat(), labels()));
     }
-    for (const auto& [factor, divides] : weights_.factors) {
-      result = graph_.pointwise(divides ? "div" : "mul", {result, convert(graph_, factor, dtype)},
-                                dtype);
-    }
-    return result;
+    return with_steps(convert(graph_, node(), root_.node->dtype));
   }
 
  private:
@@ -241,40 +179,35 @@ class Construction {
     return mantissa_bits(inside) >= mantissa_bits(narrowest);
   }
 
-  bool varies_along_keys(const std::vector<Weights::Factor>& factors) const {
-    return std::ranges::any_of(factors, [&](const Weights::Factor& factor) {
-      return axis::intersects(factor.use.flat(), along_);
-    });
+  // What is done to the weights is done to the result, but for masks along the keys.
+  bool is_of_result(const Weights::Step& step) const {
+    return step.kind != Weights::Step::Kind::kMask || !axis::intersects(step.use.flat(), along_);
   }
 
-  // Returns what is wrong with the masks, or nullptr.
-  const char* read_masks() {
-    std::vector<Use> kept;
-    for (const Score::Mask& mask : score_.masks) {
-      for (Use& part : conjuncts(graph_, mask.keep)) {
-        if (std::ranges::find(kept, part) == kept.end()) kept.push_back(std::move(part));
-      }
+  const char* check_steps() const {
+    for (const Weights::Step& step : weights_.steps) {
+      if (!is_of_result(step)) continue;
+      if (axis::intersects(step.use.flat(), along_))
+        return "the weights are multiplied along the keys";
+      if (!is_subset(step.use.flat(), root_.flat()))
+        return "the weights are multiplied along an axis of the values that is summed";
     }
-    const auto band = along_.size() == 1 ? band_of(graph_, kept, along_[0]) : std::nullopt;
-    const bool has_empty_rows = !kept.empty() && !(band && has_no_empty_row(graph_, *band));
-    for (const Use& guard : weights_.guards) {
-      if (!axis::intersects(guard.flat(), along_)) {
-        row_guards_.push_back(guard);
-      } else if (same_members(conjuncts(graph_, guard), kept)) {
-        zero_rows_ = has_empty_rows;
-      } else {
-        return "the weights are masked otherwise than the scores";
-      }
-    }
-    if (weights_.has_no_nan) {
-      if (!is_infinite(score_.masks)) return "NaN weights are replaced";
-      zero_rows_ = has_empty_rows;
-    }
-    causal_ = band && is_causal(graph_, *band) && make_time(roles_, band->row);
-    if (!causal_ && !fills_stay_apart(score_.masks)) return "the fills of the masks differ";
-    summand_ = summand(has_empty_rows);
-    if (summand_) repeat_query(axis::without(summand_.flat(), labels()));
     return nullptr;
+  }
+
+  Use with_steps(Use result) {
+    const DType dtype = result.node->dtype;
+    for (auto step = weights_.steps.rbegin(); step != weights_.steps.rend(); ++step) {
+      if (!is_of_result(*step)) continue;
+      if (step->kind == Weights::Step::Kind::kMask) {
+        result = graph_.pointwise("select_n", {step->use, graph_.scalar(0, dtype), result}, dtype);
+      } else {
+        const bool divides = step->kind == Weights::Step::Kind::kDivide;
+        result = graph_.pointwise(divides ? "div" : "mul",
+                                  {result, convert(graph_, step->use, dtype)}, dtype);
+      }
+    }
+    return result;
   }
 
   // What only the masks and biases vary along is another axis of queries.
@@ -287,31 +220,17 @@ class Construction {
     axis::add_new(roles_.time, more);
   }
 
-  // All masks and biases that are added to the score; may be empty.
-  Use summand(bool has_empty_rows) {
-    Use total = sum_of_biases(graph_, score_.biases, score_dtype_);
-    if (causal_ || score_.masks.empty()) return total;
-    std::vector<Score::Mask> masks = score_.masks;
-    if (zero_rows_) {
-      for (Score::Mask& mask : masks) mask.fill = -kInfinity;
-    }
-    Use mask = mask_summand(graph_, masks, score_dtype_);
-    if (is_infinite(masks) && has_empty_rows && !zero_rows_) {
-      mask = with_nan_in_empty_rows(graph_, mask, along_);
-    }
-    return total ? graph_.pointwise("add", {total, mask}, score_dtype_) : mask;
-  }
-
   Use node() {
     std::vector<Use> operands{score_.query, score_.key, value_};
-    if (summand_) operands.push_back(summand_);
+    if (summand_.added) operands.push_back(summand_.added);
+    if (summand_.keep) operands.push_back(summand_.keep);
     return graph_.macro(
         "attention", std::move(operands), root_.flat(), dtype_,
         {{"d", score_.contracted}, {"g", roles_.group}, {"s", along_}, {"t", roles_.time}},
         {{"cap", {score_.cap}},
-         {"causal", {causal_}},
+         {"causal", {summand_.causal_row.has_value()}},
          {"scale", {score_.scale}},
-         {"zero_rows", {zero_rows_}}});
+         {"zero_rows", {summand_.zero_rows}}});
   }
 
   const Matcher& m_;
@@ -323,10 +242,7 @@ class Construction {
   Score score_;
   QueryRoles roles_;
   DType dtype_ = DType::kF32, score_dtype_ = DType::kF32;
-  std::vector<Use> row_guards_;
-  bool causal_ = false;
-  bool zero_rows_ = false;  // a row that is masked everywhere gives zeros
-  Use summand_;
+  Summand summand_;
 };
 
 bool is_ordinary_float(DType dtype) { return is_float(dtype) && byte_width(dtype) >= 2; }
@@ -340,10 +256,8 @@ Use attention_of(const Matcher& m, const Use& contraction, Weights weights, Use 
   if (!same_set(along, contracted))
     return m.miss("attention", contraction,
                   "the softmax runs along other axes than the contraction");
-  auto score = score_of(m.graph, m.graph.child(weights.softmax, 0), along);
-  if (!score)
-    return m.miss("attention", contraction,
-                  "no contraction of a query and a key under the softmax");
+  auto [score, reason] = score_of(m.graph, m.graph.child(weights.softmax, 0), along);
+  if (!score) return m.miss("attention", contraction, reason);
   return Construction(m, contraction, std::move(value), std::move(weights), std::move(*score))
       .build();
 }

@@ -147,6 +147,19 @@ std::optional<Band> lower_triangle(const Use& mask, Label column) {
   return half_plane(row, column, 1, 0);
 }
 
+// A constant of zeros and one other number.
+std::optional<AdditiveMask> two_valued(Graph& graph, const Use& constant) {
+  double fill = 0;
+  for (std::int64_t i = 0; i < constant.node->data.size(); ++i) {
+    const double value = constant.node->data.at(i);
+    if (value == 0 || value == fill) continue;
+    if (fill != 0 || std::isnan(value)) return std::nullopt;
+    fill = value;
+  }
+  const Use zero = graph.scalar(0, constant.node->dtype);
+  return AdditiveMask{graph.pointwise("eq", {constant, zero}, DType::kBool), fill};
+}
+
 Use negated(Graph& graph, const Use& mask) { return graph.pointwise("not", {mask}, DType::kBool); }
 
 }  // namespace
@@ -193,8 +206,10 @@ std::optional<AdditiveMask> additive_mask(Graph& graph, const Use& use) {
     if (*off == 0) return AdditiveMask{negated(graph, predicate), *on};
     return std::nullopt;
   }
+  if (use.node->kind == Kind::kConstant) return two_valued(graph, use);
   const Sum sum = terms(graph, use);
-  if (sum.terms.size() != 1) return std::nullopt;
+  // An infinite fill times float(m) is NaN where m is false.
+  if (sum.terms.size() != 1 || !std::isfinite(sum.terms[0].coefficient)) return std::nullopt;
   const Use mask = converted_bool(graph, sum.terms[0].use);
   if (!mask) return std::nullopt;
   if (sum.constant == -sum.terms[0].coefficient) return AdditiveMask{mask, sum.constant};
@@ -202,11 +217,18 @@ std::optional<AdditiveMask> additive_mask(Graph& graph, const Use& use) {
   return std::nullopt;
 }
 
-bool is_causal_constant(const Use& use, Label column, double level) {
-  return is_constant_of_rows_and_columns(use, column) &&
-         all_elements(use, column, [&](auto row, auto col, double value) {
-           return col <= row ? value == 0 : value <= level;
-         });
+std::optional<AdditiveMask> additive_triangle(Graph& graph, const Use& use, Label column) {
+  if (!is_constant_of_rows_and_columns(use, column)) return std::nullopt;
+  double fill = 0;
+  const bool matches = all_elements(use, column, [&](auto row, auto col, double value) {
+    if (col <= row) return value == 0;
+    if (fill == 0) fill = value;
+    return value == fill && value != 0;
+  });
+  if (!matches || fill == 0) return std::nullopt;
+  const Label row = use.flat()[use.flat()[0] == column ? 1 : 0];
+  const Use rows = graph.iota(row, DType::kI32), columns = graph.iota(column, DType::kI32);
+  return AdditiveMask{graph.pointwise("ge", {rows, columns}, DType::kBool), fill};
 }
 
 }  // namespace jaxport::raise

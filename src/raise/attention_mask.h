@@ -31,9 +31,11 @@ struct AdditiveMask {
   axis::Use keep;
   double fill;
 };
-// select(m, 0, fill), its mirror image, and (1 - float(m)) * fill
+// select(m, 0, fill), its mirror image, (1 - float(m)) * fill, and a constant of two values
 std::optional<AdditiveMask> additive_mask(axis::Graph& graph, const axis::Use& use);
-// A constant [rows, columns] that is 0 in its lower triangle and below `level` above it.
-bool is_causal_constant(const axis::Use& use, axis::Label column, double level);
+// A constant [rows, columns] that is 0 in its lower triangle and another number above it; `keep`
+// compares positions.
+std::optional<AdditiveMask> additive_triangle(axis::Graph& graph, const axis::Use& use,
+                                              axis::Label column);
 
 }  // namespace jaxport::raise

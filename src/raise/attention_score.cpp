@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "raise/attention_score.h"
 
-#include <limits>
-
 #include "axis/pattern.h"
-#include "raise/attention_mask.h"
+#include "raise/premise.h"
 #include "raise/views.h"
 
 namespace jaxport::raise {
@@ -18,13 +16,6 @@ using axis::Use;
 
 // Sums and products are searched on both sides; this many nodes are looked at in all.
 constexpr int kMostNodes = 64;
-// A score of at most this is a mask: its weight is zero.
-constexpr double kMaskLevel = -1e4;
-// Scores are multiplied after they were masked, seldom by less than this.
-constexpr double kScaledMaskLevel = -1e3;
-// Added to a score of ordinary size, this absorbs it: adding and filling are the same.
-constexpr double kAbsorbing = -1e30;
-constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 // `outer` is what the part at hand is multiplied with on its way out.
 class Peeler {
@@ -49,6 +40,8 @@ class Peeler {
     if (name == "tanh") return capped(use, outer, std::move(score));
     return std::nullopt;
   }
+
+  const char* reason() const { return reason_; }
 
  private:
   std::optional<Score> contraction(const Use& use, double outer, Score score) {
@@ -95,37 +88,9 @@ class Peeler {
     return peel(rhs, subtracts ? -outer : outer, with_term(score, outer, lhs));
   }
 
-  // A mask that is added is as good as a fill when it absorbs the score, or when it is causal: then
-  // no row consists of masked scores alone, which would show the difference.
-  Score with_term(Score score, double coefficient, const Use& term) {
-    if (along_.size() == 1 && coefficient > 0 &&
-        is_causal_constant(term, along_[0], kMaskLevel / coefficient)) {
-      score.masks.push_back({positions_in_order(term), kNever});
-      return score;
-    }
-    if (auto mask = additive_mask(graph_, term); mask && coefficient > 0) {
-      const double fill = mask->fill * coefficient;
-      if (fill <= kAbsorbing || (fill <= kMaskLevel && is_causal_mask(mask->keep))) {
-        score.masks.push_back({std::move(mask->keep), fill});
-        return score;
-      }
-    }
-    score.biases.push_back({coefficient, term});
+  static Score with_term(Score score, double coefficient, const Use& term) {
+    score.parts.push_back({Score::Part::Kind::kBias, term, coefficient, score.factors.size()});
     return score;
-  }
-
-  // column <= row, for a constant of rows and columns
-  Use positions_in_order(const Use& constant) {
-    const Labels labels = constant.flat();
-    const Label row = labels[labels[0] == along_[0] ? 1 : 0];
-    return graph_.pointwise(
-        "ge", {graph_.iota(row, DType::kI32), graph_.iota(along_[0], DType::kI32)}, DType::kBool);
-  }
-
-  bool is_causal_mask(const Use& keep) {
-    if (along_.size() != 1) return false;
-    const auto band = band_of(graph_, conjuncts(graph_, keep), along_[0]);
-    return band && is_causal(graph_, *band);
   }
 
   std::optional<Score> masked(const Use& use, double outer, Score score) {
@@ -134,9 +99,12 @@ class Peeler {
     if (predicate.node->dtype != DType::kBool) return std::nullopt;
     for (const std::size_t filled : {1u, 2u}) {
       const auto fill = graph_.scalar_value(graph_.child(use, filled));
-      if (!fill || !(*fill <= kMaskLevel && *fill * outer <= kScaledMaskLevel)) continue;
+      if (!fill || !is_mask_fill(*fill)) continue;
+      const auto scaled = scaled_fill(*fill, outer, score.narrowest);
+      if (!scaled || !score.factors.empty())
+        return because("a mask is multiplied with something else than a positive number");
       const Use keep = filled == 1 ? predicate : graph_.pointwise("not", {predicate}, DType::kBool);
-      score.masks.push_back({keep, *fill * outer});
+      score.parts.push_back({Score::Part::Kind::kMask, keep, *scaled, 0});
       return peel(graph_.child(use, 3 - filled), outer, std::move(score));
     }
     return shifted(use, outer, score);
@@ -163,23 +131,32 @@ class Peeler {
   // cap * tanh(x / cap): masks, biases and factors stand outside of it.
   std::optional<Score> capped(const Use& use, double outer, Score score) {
     if (score.cap != 0 || outer <= 0 || !score.factors.empty()) return std::nullopt;
-    const std::size_t outside = score.masks.size() + score.biases.size();
+    const std::size_t outside = score.parts.size();
     score.cap = outer;
     auto found = peel(graph_.child(use, 0), 1, std::move(score));
-    if (!found || found->masks.size() + found->biases.size() != outside) return std::nullopt;
+    if (!found) return std::nullopt;
+    if (found->parts.size() != outside) return because("a mask or a bias stands inside of the cap");
     found->scale *= outer;
     return found;
+  }
+
+  std::optional<Score> because(const char* reason) {
+    reason_ = reason;
+    return std::nullopt;
   }
 
   Graph& graph_;
   const Labels& along_;
   int nodes_left_ = kMostNodes;
+  const char* reason_ = "no contraction of a query and a key under the softmax";
 };
 
 }  // namespace
 
-std::optional<Score> score_of(Graph& graph, const Use& use, const Labels& along) {
-  return Peeler(graph, along).peel(use, 1, {});
+ScoreOrReason score_of(Graph& graph, const Use& use, const Labels& along) {
+  Peeler peeler(graph, along);
+  auto score = peeler.peel(use, 1, {});
+  return {std::move(score), peeler.reason()};
 }
 
 }  // namespace jaxport::raise

@@ -9,12 +9,11 @@ namespace jaxport::raise {
 namespace {
 
 using axis::Graph;
-using axis::Kind;
 using axis::Use;
 
 constexpr int kMostSteps = 8;
 
-bool is_softmax(const Use& use) { return use.node->is(Kind::kMacro, "softmax"); }
+bool is_softmax(const Use& use) { return use.node->is(axis::Kind::kMacro, "softmax"); }
 
 // Goes down one operation at a time.
 class Descent {
@@ -57,7 +56,7 @@ class Descent {
     const Use &test = operands[0], &w = operands[1];
     if (!is_pointwise(test, "ne") || graph_.scalar_value(operands[2]) != 0.0) return false;
     if (graph_.child(test, 0) != w || graph_.child(test, 1) != w) return false;
-    weights_.has_no_nan = true;
+    weights_.has_no_nan = tests_values_ = true;
     return enter(w, 3);
   }
 
@@ -67,7 +66,9 @@ class Descent {
     if (!is_pointwise(test, "eq")) return false;
     for (std::size_t i = 0; i < 2; ++i) {
       const auto value = graph_.scalar_value(graph_.child(test, i));
-      if (value && std::isinf(*value) && graph_.child(test, 1 - i) == w) return enter(w, 2);
+      if (!value || !std::isinf(*value) || graph_.child(test, 1 - i) != w) continue;
+      tests_values_ = true;
+      return enter(w, 2);
     }
     return false;
   }
@@ -76,34 +77,39 @@ class Descent {
   bool guard(const std::vector<Use>& operands) {
     for (std::size_t i : {1u, 2u}) {
       if (graph_.scalar_value(operands[i]) != 0.0) continue;
-      weights_.guards.push_back(i == 1 ? operands[0]
-                                       : graph_.pointwise("not", {operands[0]}, DType::kBool));
+      add(Kind::kMask, i == 1 ? operands[0] : graph_.pointwise("not", {operands[0]}, DType::kBool));
       return enter(operands[3 - i], 1);
     }
     return false;
   }
 
-  // w * float(m), w * factor and w / factor
+  // w * float(m), w * factor and w / factor. XLA computes the first as select(m, w, 0). Below a
+  // test for NaN or infinity, the factor must not make any.
   bool product(const Use& use) {
     const bool divides = is_pointwise(use, "div");
     if (!divides && !is_pointwise(use, "mul")) return false;
     const std::vector<Use> operands = graph_.children(use);
     for (std::size_t i = 0; i < (divides ? 1 : 2); ++i) {
       const Use &w = operands[i], &factor = operands[1 - i];
-      if (Use mask = converted_bool(graph_, factor); mask && !divides) {
-        weights_.guards.push_back(std::move(mask));
+      if (const Use mask = converted_bool(graph_, factor); mask && !divides) {
+        add(Kind::kMask, mask);
         return enter(w, 1);
       }
-      if (!graph_.scalar_value(factor) && !is_softmax(w)) continue;
-      weights_.factors.push_back({factor, divides});
+      const auto number = graph_.scalar_value(factor);
+      if (!number && (!is_softmax(w) || tests_values_)) continue;
+      add(divides ? Kind::kDivide : Kind::kMultiply, factor);
       return enter(w, 1);
     }
     return false;
   }
 
+  using Kind = Weights::Step::Kind;
+  void add(Kind kind, const Use& use) { weights_.steps.push_back({kind, use}); }
+
   const Matcher& m_;
   Graph& graph_;
   Weights weights_;
+  bool tests_values_ = false;  // NaN or infinity is replaced further out
 };
 
 }  // namespace

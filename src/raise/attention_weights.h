@@ -10,13 +10,18 @@
 namespace jaxport::raise {
 
 struct Weights {
-  struct Factor {
+  // What is done to the softmax.
+  struct Step {
+    enum class Kind : std::uint8_t {
+      kMask,      // zero where `use` is false
+      kMultiply,  // times `use`
+      kDivide,    // by `use`
+    };
+    Kind kind;
     axis::Use use;
-    bool divides;
   };
   axis::Use softmax;
-  std::vector<axis::Use> guards;  // weights are zero where one of these is false
-  std::vector<Factor> factors;
+  std::vector<Step> steps;        // outermost first
   bool has_no_nan = false;        // NaN is replaced by zero
   DType narrowest = DType::kF64;  // of the dtypes that the weights pass through
   bool is_shared = false;         // somebody else needs a value on the way

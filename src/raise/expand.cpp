@@ -120,6 +120,7 @@ Use expand_score(Graph& graph, const Use& use, const std::vector<Use>& operands,
   return score;
 }
 
+// The fourth operand is added to the score. Where the fifth is false, it is all of the score.
 Use expand_attention(Graph& graph, const Use& use) {
   const axis::Node& node = *use.node;
   // Scores and weights of 16-bit operands are f32.
@@ -129,13 +130,15 @@ Use expand_attention(Graph& graph, const Use& use) {
   const std::vector<Use> operands = graph.children(use);
   const Labels s = graph.role(use, "s");
   Use score = expand_score(graph, use, operands, dtype);
+  if (operands.size() > 3) score = graph.pointwise("add", {score, operands[3]}, dtype);
+  if (operands.size() > 4)
+    score = graph.pointwise("select_n", {operands[4], operands[3], score}, dtype);
   if (flag(node, "causal")) {
     const Use row = graph.iota(graph.role(use, "t")[0], DType::kI32);
     const Use column = graph.iota(s[0], DType::kI32);
     const Use keep = graph.pointwise("ge", {row, column}, DType::kBool);
     score = graph.pointwise("select_n", {keep, never, score}, dtype);
   }
-  if (operands.size() > 3) score = graph.pointwise("add", {score, operands[3]}, dtype);
   Use weights = graph.macro("softmax", {score}, score.flat(), dtype, {{"s", s}});
   if (flag(node, "zero_rows")) {
     const Use masked = graph.pointwise("eq", {operands[3], never}, DType::kBool);

@@ -44,20 +44,24 @@ Use without_shift(Graph& graph, Use x, const Labels& s) {
   return graph.pointwise("mul", {kept, graph.child(x, 1)}, x.node->dtype);
 }
 
-// e is zero where m is false, because its exponent is -inf there.
-bool vanishes_outside(Graph& graph, const Use& e, const Use& m) {
+// e is zero where m is false, because its exponent is -inf there. What is subtracted from it does
+// not vary along s: a number for the row.
+bool vanishes_outside(Graph& graph, const Use& e, const Use& m, const Labels& s) {
   Use x = graph.child(e, 0);
-  for (int i = 0; i < kMaxShifts && is_pointwise(x, "sub"); ++i) x = graph.child(x, 0);
+  for (int i = 0; i < kMaxShifts && is_pointwise(x, "sub"); ++i) {
+    if (axis::intersects(graph.child(x, 1).flat(), s)) return false;
+    x = graph.child(x, 0);
+  }
   return is_pointwise(x, "select_n") && x.node->edges.size() == 3 && graph.child(x, 0) == m &&
          graph.scalar_value(graph.child(x, 1)) == -std::numeric_limits<double>::infinity();
 }
 
 // e for select(m, e, 0) where e is zero already: the sum of softmax(x, where=m).
-Use without_idle_mask(Graph& graph, const Use& use) {
+Use without_idle_mask(Graph& graph, const Use& use, const Labels& s) {
   if (!is_pointwise(use, "select_n") || use.node->edges.size() != 3) return use;
   const Use e = graph.child(use, 2);
   const bool idle = graph.scalar_value(graph.child(use, 1)) == 0.0 && is_exp(*e.node) &&
-                    vanishes_outside(graph, e, graph.child(use, 0));
+                    vanishes_outside(graph, e, graph.child(use, 0), s);
   return idle ? e : use;
 }
 
@@ -117,7 +121,8 @@ std::optional<Reduction> sum_of_exp(Graph& graph, const Use& use) {
     return std::nullopt;
   }
   Reduction reduction = reduced(graph, sum);
-  const Use summed = without_idle_mask(graph, without_float_converts(graph, reduction.of));
+  const Use summed =
+      without_idle_mask(graph, without_float_converts(graph, reduction.of), reduction.over);
   reduction.of = as_exp(graph, summed);
   if (!reduction.of) return std::nullopt;
   return reduction;

@@ -261,8 +261,8 @@ def causal_tri(q, k, v):
 
 @spelled("causal and bias", [*SELF, f32(4, 5, 5)], SPLIT_HEADS + 1)
 def causal_and_bias(q, k, v, bias):
-    scores = scores_of(q, k) + bias
-    return values_of(softmax(jnp.where(jnp.tri(5, dtype=bool), scores, -1e9)), v)
+    scores = jnp.where(jnp.tri(5, dtype=bool), scores_of(q, k) + bias, jnp.finfo(jnp.float32).min)
+    return values_of(softmax(scores), v)
 
 
 @spelled("causal and padding", [*SELF, boolean(2, 5)], SPLIT_HEADS + 2)

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "raise/premise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "axis/pattern.h"
+#include "raise/raise.h"
+#include "raise/views.h"
+
+namespace jaxport::raise {
+
+using axis::Graph;
+using axis::Kind;
+using axis::Label;
+using axis::Labels;
+using axis::Use;
+
+// --- masks of attention
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kMaskLevel = -1e4;
+// exp of this is zero in f32 and f64, with room for scores of ordinary size.
+constexpr double kFar = 1e3;
+// Half a unit in the last place of this number in f32 is 4e22.
+constexpr double kAbsorbing = -1e30;
+constexpr double kLowestFinite = -3e38;
+// From one absorbing fill to the next; kLowestFinite allows six of them.
+constexpr double kStep = 16;
+constexpr std::size_t kMostFills = 6, kMostSummands = 4;
+constexpr std::int64_t kMostElements = 1 << 20;
+
+double largest(DType dtype) {
+  if (dtype == DType::kF16) return 65504;
+  return dtype == DType::kF64 ? std::numeric_limits<double>::max()
+                              : static_cast<double>(std::numeric_limits<float>::max());
+}
+
+float rounded(double value) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return static_cast<float>(value < -kLargest ? -kInfinity : value);
+}
+
+std::vector<float> subset_sums(const std::vector<double>& fills) {
+  std::vector<float> sums{0};
+  for (double fill : fills) {
+    const std::size_t count = sums.size();
+    for (std::size_t i = 0; i < count; ++i) sums.push_back(sums[i] + rounded(fill));
+  }
+  return sums;
+}
+
+}  // namespace
+
+bool is_mask_fill(double fill) { return fill <= kMaskLevel; }
+
+std::optional<double> scaled_fill(double fill, double factor, DType dtype) {
+  const double scaled = fill * factor;
+  const bool is_held = std::isinf(fill) || std::abs(scaled) <= largest(dtype);
+  if (!(factor > 0) || !is_held || !(scaled <= -kFar)) return std::nullopt;
+  return scaled;
+}
+
+bool absorbs(double fill) { return fill <= kAbsorbing; }
+
+bool is_far_below(double fill, double other) {
+  return fill <= other - std::max(kFar, 1e-3 * std::abs(other));
+}
+
+std::vector<double> absorbing_fills(const std::vector<double>& fills) {
+  std::vector<double> levels;
+  for (double fill : fills) {
+    if (std::isfinite(fill)) levels.push_back(fill);
+  }
+  std::ranges::sort(levels);
+  levels.erase(std::ranges::unique(levels).begin(), levels.end());
+  if (levels.size() > kMostFills) return {};
+  for (std::size_t i = 1; i < levels.size(); ++i) {
+    if (!is_far_below(levels[i - 1], levels[i])) return {};
+  }
+  std::vector<double> result;
+  for (double fill : fills) {
+    const auto rank = std::ranges::lower_bound(levels, fill) - levels.begin();
+    result.push_back(
+        std::isfinite(fill) ? kLowestFinite / std::pow(kStep, static_cast<double>(rank)) : fill);
+  }
+  return result;
+}
+
+double finite_fill(double fill) { return std::isinf(fill) ? fill : std::max(fill, kLowestFinite); }
+
+bool sums_stay_in_order(const std::vector<double>& fills) {
+  if (fills.size() > kMostSummands) return false;
+  std::vector<double> changed;
+  for (double fill : fills) changed.push_back(finite_fill(fill));
+  const std::vector<float> before = subset_sums(fills), after = subset_sums(changed);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if ((before[i] < before[j]) != (after[i] < after[j]) ||
+          (before[i] > before[j]) != (after[i] > after[j])) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+namespace {
+
+std::optional<Range> range_of(const Tensor& values) {
+  Range range{kInfinity, -kInfinity, true};
+  for (std::int64_t i = 0; i < values.size(); ++i) {
+    const double value = values.at(i);
+    if (std::isnan(value) || value == kInfinity) return std::nullopt;
+    if (std::isinf(value)) {
+      range.is_finite = false;
+      continue;
+    }
+    range.lowest = std::min(range.lowest, value);
+    range.highest = std::max(range.highest, value);
+  }
+  if (range.lowest > range.highest) return std::nullopt;
+  return range;
+}
+
+std::optional<Range> either(const std::optional<Range>& a, const std::optional<Range>& b) {
+  if (!a || !b) return std::nullopt;
+  return Range{std::min(a->lowest, b->lowest), std::max(a->highest, b->highest),
+               a->is_finite && b->is_finite};
+}
+
+std::optional<Range> range_of_closed(Graph& graph, const Use& use) {
+  if (!is_closed(*use.node)) return std::nullopt;
+  const Labels dims = use.flat();
+  front::Type type{use.node->dtype, {}};
+  std::int64_t elements = 1;
+  for (Label label : dims) {
+    type.shape.push_back(graph.size(label));
+    elements *= type.shape.back().value();
+    if (elements > kMostElements) return std::nullopt;
+  }
+  axis::Program program;
+  // The graph outlives the program.
+  program.graph = std::shared_ptr<Graph>(&graph, [](Graph*) {});
+  program.outputs = {{use, axis::axis_each(dims)}};
+  program.output_types = {type};
+  return range_of(axis::evaluate(program, {}, expand)[0]);
+}
+
+}  // namespace
+
+std::optional<Range> range_of(Graph& graph, const Use& use) {
+  if (is_pointwise(use, "select_n") && use.node->edges.size() == 3) {
+    return either(range_of(graph, graph.child(use, 1)), range_of(graph, graph.child(use, 2)));
+  }
+  if (use.node->kind == Kind::kConstant) return range_of(use.node->data);
+  return range_of_closed(graph, use);
+}
+
+}  // namespace jaxport::raise
