@@ -119,6 +119,30 @@ hand(
 )
 hand(
     "Attention",
+    "masked scores times an input",
+    lambda q, k, v, m, t: softmax(jnp.where(m, scores_of(q, k), -1e9) * t) @ v,
+    [*MASKED, f32(lo=-1, hi=0)],
+)
+hand(
+    "Attention",
+    "a bias beside a fill of -1e9",
+    lambda q, k, v, m, b: softmax(jnp.where(m, scores_of(q, k) + b, -1e9)) @ v,
+    [*MASKED, f32(5, 7)],
+)
+hand(
+    "Attention",
+    "a bias outside of a fill of -1e4",
+    lambda q, k, v, m, b: softmax(jnp.where(m, scores_of(q, k), -1e4) + b) @ v,
+    [*MASKED, f32(5, 7)],
+)
+hand(
+    "Attention",
+    "a factor of the values' summed axis",
+    lambda q, k, v, g: jnp.einsum("bhtsj,bhsj->bht", softmax(scores_of(q, k))[..., None] * g, v),
+    [*QKV, f32(8)],
+)
+hand(
+    "Attention",
     "scaled by a table of queries and keys",
     lambda q, k, v, m: softmax(scores_of(q, k) * m) @ v,
     [*QKV, f32(5, 7)],
