@@ -44,6 +44,8 @@ struct Item {
   double fill = 0;
   bool varies = true;                         // along the keys
   std::optional<Range> range = std::nullopt;  // of the value
+  bool is_scaled = false;                     // after it was added
+  double literal = 0;                         // the largest in a value without a known range
 
   bool is_mask() const { return kind != Kind::kBias; }
   // What it masks has no weight beside scores without a bias.
@@ -64,7 +66,9 @@ class Reading {
     for (const Score::Part& part : score.parts) items_.push_back(item(score, part));
     if (std::ranges::none_of(items_, &Item::is_mask)) return;
     for (Item& each : items_) {
-      if (each.value) each.range = range_of(graph_, each.value);
+      if (each.kind != Item::Kind::kBias) continue;
+      each.range = range_of(graph_, each.value);
+      if (!each.range) each.literal = largest_literal(*each.value.node);
     }
   }
 
@@ -95,6 +99,8 @@ class Reading {
     found.varies = true;
     found.keep = std::move(mask->keep);
     found.fill = mask->fill * part.number;
+    found.is_scaled = part.number != 1;
+    found.range = std::isinf(found.fill) ? Range{0, 0, false} : Range{found.fill, 0, true};
     return found;
   }
 
@@ -203,12 +209,11 @@ class Reading {
         const bool is_outside = j < i;
         if (other.kind == Item::Kind::kFill || (is_outside && !other.varies)) continue;
         if (!other.range) {
-          if (absorbs(mask.fill)) continue;
+          if (is_beyond(mask.fill, other.literal)) continue;
           return "a mask that is filled with a number stands beside a bias that may be as low";
         }
         lowest += other.range->lowest;
-        if (!is_outside || (absorbs(mask.fill) && !absorbs(other.range->lowest * kMargin)))
-          continue;
+        if (!is_outside || is_beyond(mask.fill, -other.range->lowest)) continue;
         if (!no_empty_row || !other.range->is_finite)
           return "a bias outside of a mask shows in rows that are masked everywhere";
         highest += other.range->highest;
@@ -237,8 +242,13 @@ class Reading {
         !keeps_each_row(keeps([](const Item& each) { return each.is_hard(); }))) {
       return "a mask absorbs the scores that it is added to in 16 bits";
     }
+    // Sums that overflow before they are scaled are not looked into.
     const bool has_low = std::ranges::any_of(added, absorbs);
-    if (has_low && !sums_stay_in_order(added)) return "the masks that are added overflow";
+    const bool is_scaled = std::ranges::any_of(items_, &Item::is_scaled);
+    if (has_low && added.size() > 1 && (is_scaled || !sums_stay_in_order(added)))
+      return "the masks that are added overflow";
+    if (std::ranges::any_of(added, [&](double fill) { return !is_held(fill, narrowest_); }))
+      return "a mask that is added overflows";
     double sum = 0;
     for (double fill : added) sum += fill;
     const bool overflows = added.size() > 1 && sum < -std::numeric_limits<float>::max();
@@ -300,9 +310,6 @@ class Reading {
     const Use nan_or_zero = graph_.pointwise("mul", {largest, scalar(0)}, dtype_);
     result_.added = graph_.pointwise("add", {result_.added, nan_or_zero}, dtype_);
   }
-
-  // What is not absorbed by a fill for sure, as a factor of it.
-  static constexpr double kMargin = 1e8;
 
   Graph& graph_;
   const Weights& weights_;

@@ -59,10 +59,12 @@ bool is_mask_fill(double fill) { return fill <= kMaskLevel; }
 
 std::optional<double> scaled_fill(double fill, double factor, DType dtype) {
   const double scaled = fill * factor;
-  const bool is_held = std::isinf(fill) || std::abs(scaled) <= largest(dtype);
-  if (!(factor > 0) || !is_held || !(scaled <= -kFar)) return std::nullopt;
+  if (!(factor > 0) || !(scaled <= -kFar)) return std::nullopt;
+  if (std::isfinite(fill) && !is_held(scaled, dtype)) return std::nullopt;
   return scaled;
 }
+
+bool is_held(double value, DType dtype) { return std::abs(value) <= largest(dtype); }
 
 bool absorbs(double fill) { return fill <= kAbsorbing; }
 
@@ -158,6 +160,42 @@ std::optional<Range> range_of(Graph& graph, const Use& use) {
   }
   if (use.node->kind == Kind::kConstant) return range_of(use.node->data);
   return range_of_closed(graph, use);
+}
+
+namespace {
+
+double largest_magnitude(const Tensor& values) {
+  double largest = 0;
+  const std::int64_t count = std::min(values.size(), kMostElements);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double value = std::abs(values.at(i));
+    if (std::isfinite(value)) largest = std::max(largest, value);
+  }
+  return largest;
+}
+
+}  // namespace
+
+double largest_literal(const axis::Node& root) {
+  constexpr std::size_t kMostNodes = 64;
+  std::vector<const axis::Node*> seen{&root};
+  double largest = 0;
+  for (std::size_t next = 0; next < seen.size(); ++next) {
+    const axis::Node& node = *seen[next];
+    if (node.kind == Kind::kConstant && is_float(node.dtype))
+      largest = std::max(largest, largest_magnitude(node.data));
+    if (node.kind != Kind::kPointwise || !is_float(node.dtype)) continue;
+    for (const axis::Edge& edge : node.edges) {
+      if (std::ranges::find(seen, edge.node) == seen.end()) seen.push_back(edge.node);
+    }
+    if (seen.size() > kMostNodes) return kInfinity;
+  }
+  return largest;
+}
+
+bool is_beyond(double fill, double literal) {
+  constexpr double kMargin = 1e8;
+  return absorbs(fill) && literal * kMargin <= -fill;
 }
 
 }  // namespace jaxport::raise

@@ -23,6 +23,8 @@ bool is_mask_fill(double fill);
 // fill * factor, when this is the fill of scores times the factor: it is positive, and `dtype`
 // holds the product.
 std::optional<double> scaled_fill(double fill, double factor, DType dtype);
+// A finite number that `dtype` does not round to infinity.
+bool is_held(double value, DType dtype);
 // Added to a number of ordinary size it gives itself, in f32.
 bool absorbs(double fill);
 // A score plus `fill` has no weight beside a score plus `other`.
@@ -42,5 +44,11 @@ struct Range {
 };
 // Known for literals, constants, what is computed from them, and a choice between them.
 std::optional<Range> range_of(axis::Graph& graph, const axis::Use& use);
+// The largest magnitude among the finite numbers that pointwise operations make `root` of: who
+// writes -1e9 means a mask, in whatever way it gets there. Infinite when there are too many
+// operations.
+double largest_literal(const axis::Node& root);
+// A fill beside which a bias made of such numbers is of ordinary size.
+bool is_beyond(double fill, double literal);
 
 }  // namespace jaxport::raise

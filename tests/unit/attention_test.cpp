@@ -3,6 +3,7 @@
 // infinities in masked places, factors that are zero or negative.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -14,7 +15,9 @@
 namespace jaxport::raise {
 namespace {
 
-constexpr int kRows = 8, kKeys = 4;
+constexpr int kRows = 8, kKeys = 4, kRandomPrograms = 1000;
+// Scores that -16384 is added to are rounded to 1e-3.
+constexpr double kTolerance = 4e-3;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // What is done to the scores %qk on their way to %score.
@@ -24,7 +27,7 @@ struct Spelling {
 };
 
 // The constants and masks that a body may use.
-std::string program(const Spelling& spelling) {
+std::string program(const std::string& body) {
   const std::string shape = " {broadcast_dimensions = (), shape = (8, 4)}\n";
   std::string text =
       "func @f(%q: f32[8,3], %k: f32[4,3], %v: f32[4,5], %m: bool[8,4], %n: bool[8,4], "
@@ -32,10 +35,11 @@ std::string program(const Spelling& spelling) {
       "  %qk: f32[8,4] = dot_general %q %k {dimension_numbers = (((1), (1)), ((), ()))}\n"
       "  %row: i32[8,4] = iota {dimension = 0, dtype = i32, shape = (8, 4), sharding = none}\n"
       "  %col: i32[8,4] = iota {dimension = 1, dtype = i32, shape = (8, 4), sharding = none}\n"
-      "  %c: bool[8,4] = ge %row %col\n";
+      "  %c: bool[8,4] = ge %row %col\n"
+      "  %half: f32[] = constant 0.5\n";
   constexpr std::pair<const char*, const char*> kNumbers[] = {
-      {"zero", "0.0"},           {"e4", "-1e4"}, {"e9", "-1e9"}, {"e30", "-1e30"},
-      {"low", "-3.4028235e+38"}, {"inf", "-inf"}};
+      {"zero", "0.0"},  {"e4", "-16384.0"},        {"e9", "-1e9"},
+      {"e30", "-1e30"}, {"low", "-3.4028235e+38"}, {"inf", "-inf"}};
   for (const auto& [name, value] : kNumbers) {
     const std::string id = std::string("%") + name;
     text += "  " + id + "_: f32[] = constant " + value + "\n";
@@ -44,7 +48,7 @@ std::string program(const Spelling& spelling) {
       text += "  " + id + mask + ": f32[8,4] = select_n %" + mask + " " + id + " %zero\n";
     }
   }
-  return text + spelling.body +
+  return text + body +
          "  %max: f32[8] = reduce_max %score {axes = (1)}\n"
          "  %top: f32[8,1] = broadcast_in_dim %max {broadcast_dimensions = (0), shape = (8, 1)}\n"
          "  %dif: f32[8,4] = sub %score %top\n"
@@ -73,7 +77,7 @@ bool keeps(std::int64_t row, std::int64_t key, int mask) {
 // `hidden` is the bias where the first mask is false.
 std::vector<Tensor> inputs(double hidden) {
   std::mt19937 engine(3);
-  std::normal_distribution<double> normal(0, 2);
+  std::normal_distribution<double> normal(0, 0.7);
   const auto random = [&](std::int64_t) { return normal(engine); };
   const auto mask = [](int which) {
     return [which](std::int64_t i) { return keeps(i / kKeys, i % kKeys, which) ? 1.0 : 0.0; };
@@ -91,13 +95,20 @@ std::vector<Tensor> inputs(double hidden) {
 
 class Masks : public testing::TestWithParam<Spelling> {};
 
-TEST_P(Masks, keep_the_values_of_every_row) {
-  const front::Module module = front::parse(program(GetParam()), "test.jir");
+bool has_attention(const axis::Program& program) {
+  return std::ranges::any_of(axis::topological(program), [](const axis::Node* node) {
+    return node->is(axis::Kind::kMacro, "attention");
+  });
+}
+
+// At several values of the bias where it is masked. True when the program is raised.
+bool expect_same_values(const std::string& body, double low = -1e9) {
+  const front::Module module = front::parse(program(body), "test.jir");
   const front::Function& function = module.functions.front();
   axis::Program raised = axis::build(module, function);
   raise(raised, {});
   axis::verify(raised);
-  for (double hidden : {0.5, -1e9, -kInfinity, kInfinity, std::nan("")}) {
+  for (double hidden : {0.5, low, -kInfinity, kInfinity, std::nan("")}) {
     SCOPED_TRACE(hidden);
     const std::vector<Tensor> values = inputs(hidden);
     const Tensor got = axis::evaluate(raised, values, expand)[0];
@@ -106,11 +117,14 @@ TEST_P(Masks, keep_the_values_of_every_row) {
       if (std::isnan(want.at(i))) {
         EXPECT_TRUE(std::isnan(got.at(i))) << "row " << i / 5;
       } else {
-        EXPECT_NEAR(got.at(i), want.at(i), 1e-5) << "row " << i / 5;
+        EXPECT_NEAR(got.at(i), want.at(i), kTolerance) << "row " << i / 5;
       }
     }
   }
+  return has_attention(raised);
 }
+
+TEST_P(Masks, keep_the_values_of_every_row) { expect_same_values(GetParam().body); }
 
 constexpr Spelling kSpellings[] = {
     {"factor_of_a_bias", "%s: f32[8,4] = add %qk %b\n %score: f32[8,4] = mul %s %t\n"},
@@ -156,10 +170,63 @@ constexpr Spelling kSpellings[] = {
 INSTANTIATE_TEST_SUITE_P(, Masks, testing::ValuesIn(kSpellings),
                          [](const auto& each) { return std::string(each.param.name); });
 
+// A few steps from %qk to %score, at random. Where signs change, large numbers that are added would
+// cancel, and the order of the sum would decide what is left: then only -inf is added.
+std::string random_body(std::mt19937& engine, bool has_signs) {
+  const auto pick = [&](const auto& from) { return std::string(from[engine() % std::size(from)]); };
+  constexpr const char* kFills[] = {"e4", "e9", "e30", "low", "inf"};
+  constexpr const char* kMasks[] = {"m", "n", "c"};
+  const std::size_t steps = 1 + engine() % 4;
+  std::string text, from = "%qk";
+  for (std::size_t i = 1; i <= steps; ++i) {
+    const std::string to = i == steps ? "%score" : "%s" + std::to_string(i);
+    text += "  " + to + ": f32[8,4] = ";
+    switch (engine() % (has_signs ? 9 : 6)) {
+      case 0:
+        text += "add " + from + " %b";
+        break;
+      case 1:
+        text += "mul " + from + " %half";
+        break;
+      case 2:
+      case 3:
+        text += "add " + from + " %" + (has_signs ? "inf" : pick(kFills)) + pick(kMasks);
+        break;
+      case 6:
+        text += "sub " + from + " %b";
+        break;
+      case 7:
+        text += "mul " + from + " %t";
+        break;
+      case 8:
+        text += "neg " + from;
+        break;
+      default:
+        text += "select_n %" + pick(kMasks) + " %" + pick(kFills) + " " + from;
+        break;
+    }
+    text += "\n";
+    from = to;
+  }
+  return text;
+}
+
+TEST(Attention, random_steps_keep_the_values_of_every_row) {
+  std::mt19937 engine(11);
+  int raised = 0;
+  for (int i = 0; i < kRandomPrograms; ++i) {
+    const bool has_signs = i % 2 == 0;
+    const std::string body = random_body(engine, has_signs);
+    raised += expect_same_values(body, has_signs ? 0.25 : -1e9) ? 1 : 0;
+    if (HasFailure()) FAIL() << body;
+  }
+  EXPECT_GT(raised, kRandomPrograms / 3);
+}
+
 // A masked score that is not finite does not reach the result.
 TEST(Attention, masks_replace_scores_that_are_no_numbers) {
-  const Spelling mask{"", "  %score: f32[8,4] = select_n %m %inf %qk\n"};
-  const front::Module module = front::parse(program(mask), "test.jir");
+  const front::Module module =
+      front::parse(program("  %score: f32[8,4] = select_n %m %inf %qk\n"), "test.jir");
   axis::Program raised = axis::build(module, module.functions.front());
   raise(raised, {});
   for (double value : {kInfinity, std::nan("")}) {
