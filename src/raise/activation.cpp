@@ -2,7 +2,9 @@
 #include "raise/activation.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numbers>
 
@@ -21,6 +23,16 @@ double clamp(double lo, double x, double hi) { return min(max(x, lo), hi); }
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 double cube(double x) { return x * x * x; }
 double kept_above(double x, double threshold) { return x > threshold ? x : 0; }
+
+// --- forms: what form.h lacks
+Form cube(const Form& x) { return power(x, 3); }
+Form max(const Form& a, double b) { return max(a, Form(a.piece(), b)); }
+Form min(const Form& a, double b) { return min(a, Form(a.piece(), b)); }
+Form clamp(double lo, const Form& x, double hi) { return min(max(x, lo), hi); }
+Form kept_above(const Form& x, double threshold) {
+  const Form zero(x.piece(), 0);
+  return compare(x, Form(x.piece(), threshold)) > 0 ? x : zero;
+}
 
 // --- expressions
 Expr apply(std::string_view name, const Expr& x, front::Attrs attrs = {}) {
@@ -175,14 +187,47 @@ struct Celu {
   }
 };
 
-template <class Formula>
-constexpr Activation row(std::string_view name, AlphaRange alpha = {}) {
-  return {name, [](double x, double a) { return Formula::of(x, a); },
-          [](Expr x, double a) { return Formula::of(x, a); }, alpha};
-}
+// --- parameters, from the values of the function
 
 constexpr double kTiny = std::numeric_limits<double>::min();
 constexpr double kHuge = std::numeric_limits<double>::max();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double slope_below_zero(const NumericFunction& f) { return -f(-1); }
+double depth(const NumericFunction& f) { return -f(-kInfinity); }
+
+// Of a function that is 1/2 at zero and rises to 1: half way up no digits are lost.
+double slope_at_zero(const NumericFunction& f) {
+  constexpr int kMaxSteps = 100;
+  if (f(0) != 0.5) return std::nan("");
+  double end = 1;
+  for (int i = 0; i < kMaxSteps && f(end) >= 1; ++i) end /= 2;
+  for (int i = 0; i < kMaxSteps && f(end) < 1; ++i) end *= 2;
+  return (f(end / 2) - 0.5) / (end / 2);
+}
+
+// Of a function that keeps large numbers: the largest that it does not keep.
+double threshold(const NumericFunction& f) {
+  if (f(kHuge) != kHuge) return std::nan("");
+  auto lost = std::uint64_t{0}, kept = std::bit_cast<std::uint64_t>(kHuge);
+  while (kept - lost > 1) {
+    const std::uint64_t middle = lost + (kept - lost) / 2;
+    const auto x = std::bit_cast<double>(middle);
+    (f(x) == x ? kept : lost) = middle;
+  }
+  return std::bit_cast<double>(lost);
+}
+
+template <class Formula>
+constexpr Activation row(std::string_view name, AlphaRange alpha = {},
+                         double (*solve)(const NumericFunction&) = nullptr) {
+  return {name,
+          [](double x, double a) { return Formula::of(x, a); },
+          [](const Form& x, double a) { return Formula::of(x, a); },
+          [](Expr x, double a) { return Formula::of(x, a); },
+          alpha,
+          solve};
+}
 
 // Where two functions agree the earlier one wins: celu with alpha 1 is elu.
 constexpr Activation kActivations[] = {
@@ -196,13 +241,13 @@ constexpr Activation kActivations[] = {
     row<Mish>("mish"),
     row<Selu>("selu"),
     row<HardSwish>("hard_swish"),
-    row<HardSigmoid>("hard_sigmoid", {kTiny, kHuge}),
+    row<HardSigmoid>("hard_sigmoid", {kTiny, kHuge}, slope_at_zero),
     row<HardTanh>("hard_tanh"),
     row<Softsign>("softsign"),
-    row<LeakyRelu>("leaky_relu", {kTiny, kHuge, false}),
-    row<ThresholdedRelu>("thresholded_relu", {0, kHuge}),
-    row<Elu>("elu", {kTiny, kHuge}),
-    row<Celu>("celu", {kTiny, kHuge}),
+    row<LeakyRelu>("leaky_relu", {kTiny, kHuge, false}, slope_below_zero),
+    row<ThresholdedRelu>("thresholded_relu", {0, kHuge}, threshold),
+    row<Elu>("elu", {kTiny, kHuge}, depth),
+    row<Celu>("celu", {kTiny, kHuge}, depth),
 };
 
 }  // namespace

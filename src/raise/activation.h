@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scalar functions that have a name: each is one formula, evaluated on numbers to recognise it and
-// built on the graph to expand it.
+// Scalar functions that have a name: each is one formula, evaluated on forms to recognise it, on
+// numbers at NaN and the infinities, and built on the graph to expand it.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 
 #include "axis/graph.h"
+#include "raise/form.h"
 
 namespace jaxport::raise {
 
@@ -15,6 +17,8 @@ struct Expr {
   axis::Graph* graph;
   axis::Use use;
 };
+
+using NumericFunction = std::function<double(double)>;
 
 // The values that the attribute alpha may have; without one the function has no alpha.
 struct AlphaRange {
@@ -29,8 +33,11 @@ struct AlphaRange {
 struct Activation {
   std::string_view name;  // of the raised kPointwise node and of its rule
   double (*value)(double x, double alpha);
+  Form (*form)(const Form& x, double alpha);
   Expr (*formula)(Expr x, double alpha);
   AlphaRange alpha;
+  // The only alpha with which the function can be `f`; any number when there is none.
+  double (*solve)(const NumericFunction& f);
 };
 
 std::span<const Activation> activations();

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <numbers>
 
 #include "raise/activation.h"
@@ -21,59 +23,129 @@ constexpr std::size_t kMaxOperands = 3;
 
 double nan_min(double a, double b) { return -nan_max(-a, -b); }
 
-double integer_power(const double* v, const Node& node) {
+std::int64_t exponent_of(const Node& node) {
   const front::Attr* y = node.attr("y");
   const auto* exponent = y ? y->get_if<std::int64_t>() : nullptr;
-  return exponent ? std::pow(v[0], static_cast<double>(*exponent)) : std::nan("");
+  return exponent ? *exponent : std::numeric_limits<std::int64_t>::max();
 }
 
-// Booleans are 0 and 1.
+// --- what operations are on pieces, where conditions are constants: 0 and 1
+
+Form truth(const Form& like, bool value) { return {like.piece(), value ? 1.0 : 0.0}; }
+
+// Equal everywhere: what the program asks is whether it is NaN, which an overflow may make of it.
+Form equality(const Form* v, bool wanted) {
+  const bool is_equal = compare(v[0], v[1]) == 0;
+  const bool may_overflow = !v[0].is_finite() || !v[1].is_finite();
+  if (is_equal && may_overflow && !v[0].piece().is_point()) return Form::unknown(v[0].piece());
+  return truth(v[0], is_equal == wanted);
+}
+
+Form converted(const Form* v, const Node& node) {
+  return node.dtype == DType::kBool ? truth(v[0], compare(v[0], Form(v[0].piece(), 0)) != 0) : v[0];
+}
+
+Form selected(const Form* v, const Node&) {
+  const auto which = v[0].constant();
+  Piece& piece = v[0].piece();
+  if (!which && !piece.is_over()) piece.is_undecided = true;
+  return which && *which != 0 ? v[2] : v[1];
+}
+
+Form raised_to(const Form& base, double exponent) {
+  const bool is_small = std::abs(exponent) < 100 && exponent == std::round(exponent);
+  return is_small ? power(base, static_cast<int>(exponent)) : Form::unknown(base.piece());
+}
+
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+double sign(double x) { return std::isnan(x) ? x : double((x > 0) - (x < 0)); }
+double erfc(double x) { return std::erfc(x); }
+Form erfc(const Form& x) { return 1 - erf(x); }
+double exp2(double x) { return std::exp2(x); }
+Form exp2(const Form& x) { return exp(x * std::numbers::ln2); }
+double max(double a, double b) { return nan_max(a, b); }
+double min(double a, double b) { return nan_min(a, b); }
+using std::abs, std::erf, std::exp, std::expm1, std::log, std::log1p, std::tanh;
+
+// One formula for numbers and for forms.
+template <auto Formula>
+constexpr Cone::Operation row(std::string_view name, bool curved = true) {
+  return {name, [](const double* v, const Node&) -> double { return Formula(v); },
+          [](const Form* v, const Node&) -> Form { return Formula(v); }, curved};
+}
+
+template <auto Test>
+constexpr Cone::Operation comparison(std::string_view name) {
+  return {name, [](const double* v, const Node&) { return double(Test(v[0], v[1])); },
+          [](const Form* v, const Node&) { return truth(v[0], Test(compare(v[0], v[1]), 0)); }};
+}
+
 constexpr Cone::Operation kOperations[] = {
-    {"abs", [](const double* v, const Node&) { return std::abs(v[0]); }, true},
-    {"add", [](const double* v, const Node&) { return v[0] + v[1]; }, false},
-    {"and", [](const double* v, const Node&) { return v[0] * v[1]; }, true},
-    {"clamp", [](const double* v, const Node&) { return nan_min(nan_max(v[1], v[0]), v[2]); },
-     true},
-    {"convert_element_type", [](const double* v, const Node&) { return v[0]; }, false},
-    {"copy", [](const double* v, const Node&) { return v[0]; }, false},
-    {"div", [](const double* v, const Node&) { return v[0] / v[1]; }, false},
-    {"eq", [](const double* v, const Node&) { return double(v[0] == v[1]); }, true},
-    {"erf", [](const double* v, const Node&) { return std::erf(v[0]); }, true},
-    {"erfc", [](const double* v, const Node&) { return std::erfc(v[0]); }, true},
-    {"exp", [](const double* v, const Node&) { return std::exp(v[0]); }, true},
-    {"exp2", [](const double* v, const Node&) { return std::exp2(v[0]); }, true},
-    {"expm1", [](const double* v, const Node&) { return std::expm1(v[0]); }, true},
-    {"ge", [](const double* v, const Node&) { return double(v[0] >= v[1]); }, true},
-    {"gt", [](const double* v, const Node&) { return double(v[0] > v[1]); }, true},
-    {"integer_pow", integer_power, false},
-    {"is_finite", [](const double* v, const Node&) { return double(std::isfinite(v[0])); }, true},
-    {"le", [](const double* v, const Node&) { return double(v[0] <= v[1]); }, true},
-    {"log", [](const double* v, const Node&) { return std::log(v[0]); }, true},
-    {"log1p", [](const double* v, const Node&) { return std::log1p(v[0]); }, true},
-    {"logistic", [](const double* v, const Node&) { return 1 / (1 + std::exp(-v[0])); }, true},
-    {"lt", [](const double* v, const Node&) { return double(v[0] < v[1]); }, true},
-    {"max", [](const double* v, const Node&) { return nan_max(v[0], v[1]); }, true},
-    {"min", [](const double* v, const Node&) { return nan_min(v[0], v[1]); }, true},
-    {"mul", [](const double* v, const Node&) { return v[0] * v[1]; }, false},
-    {"ne", [](const double* v, const Node&) { return double(v[0] != v[1]); }, true},
-    {"neg", [](const double* v, const Node&) { return -v[0]; }, false},
-    {"not", [](const double* v, const Node&) { return 1 - v[0]; }, true},
-    {"or", [](const double* v, const Node&) { return std::max(v[0], v[1]); }, true},
-    {"pow", [](const double* v, const Node&) { return std::pow(v[0], v[1]); }, true},
-    {"rsqrt", [](const double* v, const Node&) { return 1 / std::sqrt(v[0]); }, true},
-    {"select_n", [](const double* v, const Node&) { return v[0] != 0 ? v[2] : v[1]; }, true},
-    {"sqrt", [](const double* v, const Node&) { return std::sqrt(v[0]); }, true},
-    {"sub", [](const double* v, const Node&) { return v[0] - v[1]; }, false},
-    {"tanh", [](const double* v, const Node&) { return std::tanh(v[0]); }, true},
+    row<[](const auto* v) { return abs(v[0]); }>("abs"),
+    row<[](const auto* v) { return v[0] + v[1]; }>("add", false),
+    row<[](const auto* v) { return v[0] * v[1]; }>("and"),
+    row<[](const auto* v) { return min(max(v[1], v[0]), v[2]); }>("clamp"),
+    {"convert_element_type",
+     [](const double* v, const Node& node) {
+       return node.dtype == DType::kBool ? double(v[0] != 0) : v[0];
+     },
+     converted, false},
+    row<[](const auto* v) { return v[0]; }>("copy", false),
+    row<[](const auto* v) { return v[0] / v[1]; }>("div", false),
+    {"eq", [](const double* v, const Node&) { return double(v[0] == v[1]); },
+     [](const Form* v, const Node&) { return equality(v, true); }},
+    row<[](const auto* v) { return erf(v[0]); }>("erf"),
+    row<[](const auto* v) { return erfc(v[0]); }>("erfc"),
+    row<[](const auto* v) { return exp(v[0]); }>("exp"),
+    row<[](const auto* v) { return exp2(v[0]); }>("exp2"),
+    row<[](const auto* v) { return expm1(v[0]); }>("expm1"),
+    comparison<std::greater_equal<>{}>("ge"),
+    comparison<std::greater<>{}>("gt"),
+    {"integer_pow",
+     [](const double* v, const Node& node) {
+       return std::pow(v[0], static_cast<double>(exponent_of(node)));
+     },
+     [](const Form* v, const Node& node) {
+       return raised_to(v[0], static_cast<double>(exponent_of(node)));
+     },
+     false},
+    {"is_finite", [](const double* v, const Node&) { return double(std::isfinite(v[0])); },
+     [](const Form* v, const Node&) {
+       return v[0].is_finite() ? truth(v[0], true) : Form::unknown(v[0].piece());
+     }},
+    comparison<std::less_equal<>{}>("le"),
+    row<[](const auto* v) { return log(v[0]); }>("log"),
+    row<[](const auto* v) { return log1p(v[0]); }>("log1p"),
+    row<[](const auto* v) { return logistic(v[0]); }>("logistic"),
+    comparison<std::less<>{}>("lt"),
+    row<[](const auto* v) { return max(v[0], v[1]); }>("max"),
+    row<[](const auto* v) { return min(v[0], v[1]); }>("min"),
+    row<[](const auto* v) { return v[0] * v[1]; }>("mul", false),
+    {"ne", [](const double* v, const Node&) { return double(v[0] != v[1]); },
+     [](const Form* v, const Node&) { return equality(v, false); }},
+    row<[](const auto* v) { return -v[0]; }>("neg", false),
+    row<[](const auto* v) { return 1 - v[0]; }>("not"),
+    row<[](const auto* v) { return max(v[0], v[1]); }>("or"),
+    {"pow", [](const double* v, const Node&) { return std::pow(v[0], v[1]); },
+     [](const Form* v, const Node&) {
+       const auto exponent = v[1].constant();
+       return exponent ? raised_to(v[0], *exponent) : Form::unknown(v[0].piece());
+     }},
+    {"select_n", [](const double* v, const Node&) { return v[0] != 0 ? v[2] : v[1]; }, selected},
+    row<[](const auto* v) { return sign(v[0]); }>("sign"),
+    row<[](const auto* v) { return v[0] - v[1]; }>("sub", false),
+    row<[](const auto* v) { return tanh(v[0]); }>("tanh"),
 };
 static_assert(std::ranges::is_sorted(kOperations, {}, &Cone::Operation::name));
 
-constexpr Cone::Operation kActivation{"activation",
-                                      [](const double* v, const Node& node) {
-                                        return find_activation(node.name)->value(
-                                            v[0], number(node, "alpha"));
-                                      },
-                                      true};
+constexpr Cone::Operation kActivation{
+    "activation",
+    [](const double* v, const Node& node) {
+      return find_activation(node.name)->value(v[0], number(node, "alpha"));
+    },
+    [](const Form* v, const Node& node) {
+      return find_activation(node.name)->form(v[0], number(node, "alpha"));
+    }};
 
 // Every value of `root` survives in `dtype`: a narrower step on the way rounds, which at() would
 // not see.
@@ -118,7 +190,7 @@ double unrounded(double value, DType dtype) {
 }  // namespace
 
 Cone::Cone(axis::Graph& graph, const Use& root) : graph_(graph) {
-  slots_.push_back({root, 0, nullptr, {}});
+  slots_.push_back({.use = root});
   frontier_.push_back(0);
 }
 
@@ -158,10 +230,11 @@ bool Cone::expand(std::size_t slot) {
 std::size_t Cone::slot_of(const Use& use) {
   const auto known = std::ranges::find(slots_, use, &Slot::use);
   if (known != slots_.end()) return static_cast<std::size_t>(known - slots_.begin());
-  Slot slot{use, 0, nullptr, {}};
+  Slot slot{.use = use};
   if (auto value = graph_.scalar_value(use)) {
-    slot.literal = unrounded(*value, use.node->dtype);
-    literals_.push_back(slot.literal);
+    slot.is_literal = true;
+    slot.literal = *value;
+    slot.factor = unrounded(*value, use.node->dtype);
   } else {
     frontier_.push_back(slots_.size());
   }
@@ -169,15 +242,37 @@ std::size_t Cone::slot_of(const Use& use) {
   return slots_.size() - 1;
 }
 
+double Cone::literal(std::size_t user, std::size_t operand) const {
+  const std::string_view name = slots_[user].operation->name;
+  return name == "mul" || name == "div" ? slots_[operand].factor : slots_[operand].literal;
+}
+
 double Cone::at(double x) const {
   std::array<double, 1 + kMaxExpanded * kMaxOperands> values;
-  for (std::size_t i = 0; i < slots_.size(); ++i) values[i] = slots_[i].literal;
   values[base_] = x;
   for (std::size_t k = expanded_.size(); k-- > 0;) {
     const Slot& slot = slots_[expanded_[k]];
     std::array<double, kMaxOperands> operands{};
-    for (std::size_t i = 0; i < slot.operands.size(); ++i) operands[i] = values[slot.operands[i]];
+    for (std::size_t i = 0; i < slot.operands.size(); ++i) {
+      const std::size_t from = slot.operands[i];
+      operands[i] = slots_[from].is_literal ? literal(expanded_[k], from) : values[from];
+    }
     values[expanded_[k]] = slot.operation->value(operands.data(), *slot.use.node);
+  }
+  return values[0];
+}
+
+Form Cone::on(const Form& x) const {
+  std::vector<Form> values(slots_.size(), x);
+  for (std::size_t k = expanded_.size(); k-- > 0;) {
+    const Slot& slot = slots_[expanded_[k]];
+    std::vector<Form> operands;
+    for (std::size_t from : slot.operands) {
+      operands.push_back(slots_[from].is_literal ? Form(x.piece(), literal(expanded_[k], from))
+                                                 : values[from]);
+    }
+    values[expanded_[k]] = slot.operation->form(operands.data(), *slot.use.node);
+    if (x.piece().is_over()) return x;
   }
   return values[0];
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "axis/graph.h"
+#include "raise/form.h"
 
 namespace jaxport::raise {
 
@@ -20,27 +21,29 @@ class Cone {
   bool next();
 
   const axis::Use& base() const { return slots_[base_].use; }
-  // The root when the base is x, in double precision.
+  // The root when the base is x, in double precision and on a piece. A 16-bit factor that is the
+  // rounding of a well-known constant counts as that constant.
   double at(double x) const;
-  // The numbers in the expression. A 16-bit literal that is the rounding of a well-known constant
-  // counts as that constant.
-  const std::vector<double>& literals() const { return literals_; }
+  Form on(const Form& x) const;
   bool is_curved() const { return curved_; }       // not only + - * /
   bool has_raised() const { return has_raised_; }  // contains an activation
 
   struct Operation {
     std::string_view name;
     double (*value)(const double* operands, const axis::Node& node);
-    bool curved;
+    Form (*form)(const Form* operands, const axis::Node& node);
+    bool curved = true;
   };
 
  private:
   struct Slot {
     axis::Use use;
-    double literal = 0;
+    bool is_literal = false;
+    double literal = 0, factor = 0;  // factor: the literal when it scales something
     const Operation* operation = nullptr;
-    std::vector<std::size_t> operands;  // slots
+    std::vector<std::size_t> operands = {};  // slots
   };
+  double literal(std::size_t user, std::size_t operand) const;
   bool expand(std::size_t slot);
   std::size_t slot_of(const axis::Use& use);
   std::size_t take_newest();
@@ -49,7 +52,6 @@ class Cone {
   std::vector<Slot> slots_;
   std::vector<std::size_t> frontier_;  // seen, not expanded, not literals
   std::vector<std::size_t> expanded_;  // operands come after their users
-  std::vector<double> literals_;
   std::size_t base_ = 0;
   bool curved_ = false, has_raised_ = false;
 };

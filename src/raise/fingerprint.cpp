@@ -9,6 +9,7 @@
 
 #include "raise/activation.h"
 #include "raise/cone.h"
+#include "raise/piecewise.h"
 #include "raise/views.h"
 
 namespace jaxport::raise {
@@ -16,12 +17,8 @@ namespace {
 
 using axis::Use;
 
-// The first points tell most functions apart. Those around zero see an added eps, the large ones
-// see saturation; none is so large that exp overflows where a careful spelling would not.
-constexpr double kPoints[] = {-1.3, 0.9, -0.31, 2.4,   -1e-3, -1e-7, 0,    1e-7, 1e-3,
-                              -200, -60, -20,   -9.5,  -6.1,  -4,    -3.2, -3,   -2.9,
-                              -2,   -1,  -0.7,  -0.05, 0.04,  0.3,   1,    1.7,  2.95,
-                              3,    3.3, 4.1,   5.7,   6.3,   9,     21,   60,   200};
+// These points only choose what is worth a proof; the first tell most functions apart.
+constexpr double kPoints[] = {-1.3, 0.9, -0.31, 2.4, -20, -6.1, -3.2, 0, 0.04, 3.3, 5.7, 9, 60};
 
 // A spelling that treats these differently, such as jnp.nan_to_num on the way, is another function.
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -29,47 +26,11 @@ constexpr double kSpecial[] = {kInfinity, -kInfinity, std::numeric_limits<double
 
 // Real spellings of an activation pass few values on the way down.
 constexpr int kMaxBases = 6;
-constexpr std::size_t kMaxPaired = 8;
 
-struct Tolerance {
-  double relative, absolute;
-  bool accepts(double a, double b) const {
-    if (!std::isfinite(b)) return a == b || (std::isnan(a) && std::isnan(b));
-    return std::abs(a - b) <= absolute + relative * std::abs(b);
-  }
-};
-// A loose absolute tolerance would swallow an added eps.
-Tolerance strict(DType dtype) { return {dtype == DType::kF64 ? 1e-12 : 1e-5, 1e-13}; }
-constexpr Tolerance kLoose{0.02, 0.02};
-
-// What the tolerance cannot see may still matter: max(x, 1e-20) guards a division, max(x, 0) does
-// not.
-bool has_unseen_literal(const Cone& cone) {
-  constexpr double kLeast = 1e-9;
-  return std::ranges::any_of(
-      cone.literals(), [](double literal) { return literal != 0 && std::abs(literal) < kLeast; });
-}
-
-// Special points, and points at and around the literals, their differences and ratios: a threshold
-// far out is seen.
-std::vector<double> own_points(const Cone& cone) {
-  std::vector<double> centres = cone.literals();
-  const auto paired = std::span(cone.literals()).first(std::min(centres.size(), kMaxPaired));
-  for (double a : paired) {
-    for (double b : paired) {
-      centres.push_back(a - b);
-      if (b != 0) centres.push_back(a / b);
-    }
-  }
-  std::vector<double> points(std::begin(kSpecial), std::end(kSpecial));
-  for (double centre : centres) {
-    if (!std::isfinite(centre)) continue;
-    for (double factor : {0.999, 1.0, 1.001}) {
-      points.push_back(centre * factor);
-      points.push_back(-centre * factor);
-    }
-  }
-  return points;
+bool is_like(double a, double b) {
+  constexpr double kTolerance = 0.02;
+  if (!std::isfinite(b)) return a == b || (std::isnan(a) && std::isnan(b));
+  return std::abs(a - b) <= kTolerance * (1 + std::abs(b));
 }
 
 // The cone's values at kPoints, computed when somebody asks: most functions differ at the first.
@@ -94,91 +55,73 @@ struct Candidate {
   double value(double x) const { return activation->value(x, alpha); }
 };
 
-bool agrees(Samples& samples, const Candidate& candidate, const Tolerance& tolerance) {
+bool is_like(Samples& samples, const Candidate& candidate) {
   for (std::size_t i = 0; i < std::size(kPoints); ++i) {
-    if (!tolerance.accepts(samples.at(i), candidate.value(kPoints[i]))) return false;
+    if (!is_like(samples.at(i), candidate.value(kPoints[i]))) return false;
   }
   return true;
 }
 
-bool agrees_at_own_points(const Cone& cone, const Candidate& candidate,
-                          const Tolerance& tolerance) {
-  return std::ranges::all_of(own_points(cone), [&](double x) {
-    return tolerance.accepts(cone.at(x), candidate.value(x));
-  });
+// alpha is what the node will have: ONNX keeps it in f32.
+std::optional<Candidate> candidate_for(const Activation& activation, const Cone& cone,
+                                       DType dtype) {
+  if (activation.alpha.is_empty()) return Candidate{&activation, 0};
+  double alpha = activation.solve([&](double x) { return cone.at(x); });
+  if (dtype != DType::kF64) alpha = static_cast<double>(static_cast<float>(alpha));
+  if (!activation.alpha.has(alpha)) return std::nullopt;
+  return Candidate{&activation, alpha};
 }
 
-// alpha is 1 (which no spelling writes down), a literal, or one over a literal.
-std::vector<Candidate> candidates(const Activation& activation, const Cone& cone) {
-  if (activation.alpha.is_empty()) return {{&activation, 0}};
-  std::vector<Candidate> result;
-  const auto add = [&](double alpha) {
-    if (activation.alpha.has(alpha)) result.push_back({&activation, alpha});
-  };
-  add(1);
-  for (double literal : cone.literals()) add(std::abs(literal));
-  for (double literal : cone.literals()) add(1 / std::abs(literal));
-  return result;
+// Where the cone is not shown to be the candidate; nullopt when it is.
+std::optional<Difference> difference(const Cone& cone, const Candidate& candidate, DType dtype) {
+  for (double x : kSpecial) {
+    if (!is_like(cone.at(x), candidate.value(x))) return Difference{x, x};
+  }
+  return find_difference(
+      [&](const Form& x) { return cone.on(x); },
+      [&](const Form& x) { return candidate.activation->form(x, candidate.alpha); }, dtype);
 }
 
-template <class Visit>
-void for_each_candidate(const Matcher& m, Samples& samples, Visit visit) {
+std::string reason(const Cone& cone, const Candidate& candidate, const Difference& found) {
+  const bool is_point = found.lo == found.hi || std::isnan(found.lo);
+  const double x = is_point ? found.lo : Piece{found.lo, found.hi}.inside();
+  const double value = std::abs(cone.at(x) - candidate.value(x));
+  if (value > 0 && std::isfinite(value)) {
+    return fmt::format("the values differ by {:.1g} at {:.4g}", value, x);
+  }
+  if (is_point) return fmt::format("the values differ at {}", x);
+  return fmt::format("not the same expression between {:.4g} and {:.4g}", found.lo, found.hi);
+}
+
+// The activation that a cone resembles most, and why it is not that one.
+struct NearMiss {
+  std::string_view name;
+  std::string reason;
+  double distance = kInfinity;
+};
+
+double distance(Samples& samples, const Candidate& candidate) {
+  double most = 0;
+  for (std::size_t i = 0; i < std::size(kPoints); ++i) {
+    most = std::max(most, std::abs(samples.at(i) - candidate.value(kPoints[i])));
+  }
+  return most;
+}
+
+std::optional<Candidate> identify(const Matcher& m, Samples& samples, DType dtype,
+                                  NearMiss& nearest) {
+  const Cone& cone = samples.cone();
   for (const Activation& activation : activations()) {
     if (!m.allows(activation.name)) continue;
-    for (const Candidate& candidate : candidates(activation, samples.cone())) visit(candidate);
+    const auto candidate = candidate_for(activation, cone, dtype);
+    if (!candidate || !is_like(samples, *candidate)) continue;
+    const auto found = difference(cone, *candidate, dtype);
+    if (!found) return candidate;
+    const double away = distance(samples, *candidate);
+    if (away >= nearest.distance) continue;
+    nearest = {activation.name, reason(cone, *candidate, *found), away};
   }
-}
-
-std::optional<Candidate> identify(const Matcher& m, Samples& samples, DType dtype) {
-  if (has_unseen_literal(samples.cone())) return std::nullopt;
-  const Tolerance tolerance = strict(dtype);
-  std::optional<Candidate> found;
-  for_each_candidate(m, samples, [&](const Candidate& candidate) {
-    if (!found && agrees(samples, candidate, tolerance) &&
-        agrees_at_own_points(samples.cone(), candidate, tolerance)) {
-      found = candidate;
-    }
-  });
-  return found;
-}
-
-// Where a candidate differs most from the cone, and by how much.
-struct Difference {
-  double value, at;
-};
-Difference difference(const Cone& cone, const Candidate& candidate) {
-  std::vector<double> points = own_points(cone);
-  points.insert(points.end(), std::begin(kPoints), std::end(kPoints));
-  Difference worst{0, 0};
-  for (double x : points) {
-    const double got = cone.at(x), want = candidate.value(x);
-    if (!std::isfinite(want) && kLoose.accepts(got, want)) continue;  // inf - inf is no difference
-    const double value = std::abs(got - want);
-    if (std::isnan(value)) return {kInfinity, x};
-    if (value > worst.value) worst = {value, x};
-  }
-  return worst;
-}
-
-std::string reason(const Difference& difference) {
-  if (std::isinf(difference.value)) return fmt::format("the values differ at {}", difference.at);
-  return fmt::format("the values differ by {:.1g} at {:.4g}", difference.value, difference.at);
-}
-
-// Says by how much the nearest activation is missed. False when none is near.
-bool explain(const Matcher& m, const Use& root, Samples& samples) {
-  std::string_view nearest;
-  Difference least{0, 0};
-  for_each_candidate(m, samples, [&](const Candidate& candidate) {
-    if (!agrees(samples, candidate, kLoose)) return;
-    const Difference found = difference(samples.cone(), candidate);
-    if (!nearest.empty() && found.value >= least.value) return;
-    nearest = candidate.activation->name;
-    least = found;
-  });
-  if (nearest.empty()) return false;
-  m.miss(nearest, root, reason(least));
-  return true;
+  return std::nullopt;
 }
 
 Use raised(axis::Graph& graph, const Candidate& candidate, const Use& base) {
@@ -197,19 +140,21 @@ Use match_activation(const Matcher& m, const Use& root) {
   const axis::Labels labels = root.flat();
   Cone cone(m.graph, root);
   Use found;
-  bool explained = false;
+  NearMiss nearest;
   for (int i = 0; i < kMaxBases && cone.next(); ++i) {
     const Use& base = cone.base();
     if (!cone.is_curved() || base.node->dtype != dtype) continue;
     if (!same_set(base.flat(), labels)) continue;
     // The deepest base wins: relu(relu(x)) is relu(x).
     Samples samples(cone);
-    if (auto candidate = identify(m, samples, dtype)) {
+    NearMiss near;
+    if (auto candidate = identify(m, samples, dtype, near)) {
       found = raised(m.graph, *candidate, base);
-    } else if (!found && !explained && !cone.has_raised()) {
-      explained = explain(m, root, samples);
+    } else if (nearest.name.empty() && !cone.has_raised()) {
+      nearest = std::move(near);
     }
   }
+  if (!found && !nearest.name.empty()) m.miss(nearest.name, root, nearest.reason);
   return found;
 }
 

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "raise/form.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <tuple>
+
+namespace jaxport::raise {
+namespace {
+
+using Kind = Generator::Kind;
+using Term = Form::Term;
+using Terms = Form::Terms;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// A few dozen roundings of a double, relative to the sizes of the terms.
+constexpr double kRounding = 0x1p-46;
+// Real spellings stay far below.
+constexpr std::size_t kMaxTerms = 16;
+constexpr int kMaxPower = 8;
+
+bool near(double a, double b, double tolerance) {
+  return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+}
+
+bool is_before(const Term& a, const Term& b) {
+  if (a.power != b.power) return a.power < b.power;
+  return a.exponent < b.exponent && !near(a.exponent, b.exponent, kRounding);
+}
+
+// Adds up equal powers and leaves out what is zero.
+Terms collected(Terms terms) {
+  std::ranges::sort(terms, is_before);
+  Terms result;
+  for (const Term& term : terms) {
+    if (!result.empty() && !is_before(result.back(), term)) {
+      result.back().value += term.value;
+      result.back().size += term.size;
+    } else {
+      result.push_back(term);
+    }
+  }
+  const auto is_zero = [](const Term& term) {
+    return std::abs(term.value) <= term.size * kRounding;
+  };
+  result.erase(std::remove_if(result.begin(), result.end(), is_zero), result.end());
+  return result;
+}
+
+double sum_of(double a, double b) {
+  const double sum = a + b;
+  return std::abs(sum) <= kRounding * (std::abs(a) + std::abs(b)) ? 0 : sum;
+}
+
+Term product(const Term& a, const Term& b) {
+  return {a.power + b.power, sum_of(a.exponent, b.exponent), a.value * b.value, a.size * b.size};
+}
+
+Terms product(const Terms& a, const Terms& b) {
+  Terms result;
+  for (const Term& x : a) {
+    for (const Term& y : b) result.push_back(product(x, y));
+  }
+  return collected(std::move(result));
+}
+
+Terms sum(Terms a, const Terms& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return collected(std::move(a));
+}
+
+Term inverse(const Term& term) {
+  const double value = 1 / term.value;
+  return {-term.power, -term.exponent, value, std::abs(value) * term.size / std::abs(term.value)};
+}
+
+bool is_number(const Terms& terms) {
+  return terms.empty() || (terms.size() == 1 && terms[0].power == 0 && terms[0].exponent == 0);
+}
+
+bool is_one(const Terms& terms) {
+  return terms.size() == 1 && terms[0].power == 0 && terms[0].exponent == 0 && terms[0].value == 1;
+}
+
+bool is_in_bounds(const Terms& terms) {
+  return terms.size() <= kMaxTerms && std::ranges::all_of(terms, [](const Term& term) {
+           return std::isfinite(term.value) && std::isfinite(term.size) &&
+                  std::isfinite(term.exponent) && std::abs(term.power) <= kMaxPower;
+         });
+}
+
+// Only powers of x, none of them negative.
+bool is_polynomial(const Terms& terms) {
+  return std::ranges::all_of(terms, [](const Term& term) {
+    return term.exponent == 0 && term.power >= 0 && term.power <= static_cast<int>(kMaxDegree);
+  });
+}
+
+const Terms kOne{{0, 0, 1, 1}};
+
+}  // namespace
+
+double Piece::inside() const {
+  if (is_point()) return lo;
+  if (lo == -kInfinity && hi == kInfinity) return 0;
+  if (lo == -kInfinity) return hi - std::max(1.0, std::abs(hi));
+  if (hi == kInfinity) return lo + std::max(1.0, std::abs(lo));
+  return lo / 2 + hi / 2;
+}
+
+// What needs the inside of a Form.
+struct Algebra {
+  // The denominator has no zero on the piece.
+  static Form quotient(Piece& piece, Terms numerator, Terms denominator) {
+    if (denominator.empty()) return Form::unknown(piece);
+    const Term first = inverse(denominator.front());
+    for (Terms* terms : {&numerator, &denominator}) {
+      for (Term& term : *terms) term = product(term, first);
+    }
+    denominator.front() = kOne.front();
+    return form(piece, std::move(numerator), std::move(denominator));
+  }
+
+  static Form form(Piece& piece, Terms numerator, Terms denominator = kOne) {
+    if (!is_in_bounds(numerator) || !is_in_bounds(denominator)) return Form::unknown(piece);
+    Form result(piece, 0);
+    result.numerator_ = std::move(numerator);
+    result.denominator_ = std::move(denominator);
+    result.is_exact_ = false;
+    return result;
+  }
+
+  static Form number(Piece& piece, double value, double relative_size = 1) {
+    if (!std::isfinite(value)) return Form::unknown(piece);
+    return form(piece, collected({{0, 0, value, std::abs(value) * relative_size}}));
+  }
+
+  static bool is_plain(const Form& a) { return !a.is_unknown_ && a.infinite_ == 0; }
+  static bool has_terms_only(const Form& a) { return is_plain(a) && a.log_factor_ == 0; }
+  static bool is_polynomial_form(const Form& a) {
+    return is_plain(a) && is_one(a.denominator_) && is_polynomial(a.numerator_);
+  }
+
+  // On which side of `root` the piece lies; 0 when on both.
+  static int side(Piece& piece, double root, bool is_exact) {
+    if (root <= piece.lo) return 1;
+    if (root >= piece.hi) return -1;
+    piece.split = root;
+    piece.is_split_exact = is_exact;
+    return 0;
+  }
+
+  // The sign of the sum on the piece: 0 where it vanishes, or when the piece is over.
+  static int signum(Piece& piece, Terms terms, bool is_exact) {
+    if (piece.is_over() || terms.empty()) return 0;
+    int sign = 1;
+    const int power = terms.front().power;
+    if (power != 0) {
+      const int of_x = side(piece, 0, is_exact);
+      if (power % 2 != 0) sign = of_x;
+      for (Term& term : terms) term.power -= power;
+      if (of_x == 0) return 0;
+    }
+    return sign * signum_of_rest(piece, terms, is_exact);
+  }
+
+  static bool has_one_sign(const Piece& piece, const Terms& terms) {
+    const bool is_positive = terms.front().value > 0;
+    return std::ranges::all_of(terms, [&](const Term& term) {
+      const bool is_odd = term.power % 2 != 0;
+      if (is_odd && piece.lo < 0 && piece.hi > 0) return false;
+      const bool flips = is_odd && piece.hi <= 0;
+      return (term.value > 0) == (is_positive != flips);
+    });
+  }
+
+  static int signum_of_rest(Piece& piece, const Terms& terms, bool is_exact) {
+    const Term &first = terms.front(), &last = terms.back();
+    const bool is_erf = piece.generator.kind == Kind::kErf;
+    if (is_number(terms) || (!is_erf && has_one_sign(piece, terms)))
+      return first.value > 0 ? 1 : -1;
+    if (terms.size() == 2 && last.power == 1 && first.exponent == last.exponent &&
+        (!is_erf || first.exponent == 0)) {
+      return side(piece, -first.value / last.value, is_exact) * (last.value > 0 ? 1 : -1);
+    }
+    if (terms.size() == 2 && last.power == 0) return signum_of_pair(piece, first, last);
+    piece.is_undecided = true;
+    return 0;
+  }
+
+  // first.value * g^first.exponent + last.value * g^last.exponent
+  static int signum_of_pair(Piece& piece, const Term& first, const Term& last) {
+    const auto& of = piece.generator.of;
+    const bool is_linear =
+        std::ranges::all_of(of.begin() + 2, of.end(), [](double c) { return c == 0; });
+    if (piece.generator.kind == Kind::kExp && is_linear && of[1] == 1) {
+      const double root = std::log(-first.value / last.value) / (last.exponent - first.exponent);
+      return side(piece, root, false) * (last.value > 0 ? 1 : -1);
+    }
+    // |erf| is less than 1.
+    if (piece.generator.kind == Kind::kErf && first.exponent == 0 &&
+        std::abs(first.value) >= std::abs(last.value)) {
+      return first.value > 0 ? 1 : -1;
+    }
+    piece.is_undecided = true;
+    return 0;
+  }
+
+  static bool has_no_zero(const Form& a) {
+    Piece& piece = a.piece();
+    if (piece.is_over()) return false;
+    const int sign = signum(piece, a.numerator_, false);
+    piece.is_undecided = false;  // the quotient is unknown, which need not matter
+    return sign != 0;
+  }
+
+  // Makes g what exp or erf of the polynomial needs. False when g is something else already.
+  static bool take_generator(Piece& piece, const Generator& wanted) {
+    Generator& known = piece.generator;
+    if (known.kind == Kind::kNone) known = wanted;
+    if (known.kind != wanted.kind) return false;
+    return std::ranges::equal(known.of, wanted.of,
+                              [](double a, double b) { return near(a, b, kRounding); });
+  }
+
+  // exp of a polynomial
+  static Form exponential(Piece& piece, Terms polynomial) {
+    double constant = 0, size = 0;
+    if (!polynomial.empty() && polynomial.front().power == 0) {
+      constant = polynomial.front().value;
+      size = polynomial.front().size;
+      polynomial.erase(polynomial.begin());
+    }
+    const double value = std::exp(constant);
+    if (polynomial.empty()) return number(piece, value, 1 + size);
+    const double scale = polynomial.front().value;
+    Generator wanted{Kind::kExp, {}};
+    for (const Term& term : polynomial) {
+      wanted.of[static_cast<std::size_t>(term.power)] = term.value / scale;
+    }
+    if (!take_generator(piece, wanted) || value == 0) return Form::unknown(piece);
+    return form(piece, {{0, scale, value, value * (1 + size)}});
+  }
+
+  // log g^exponent
+  static Terms logarithm_of_power(const Piece& piece, double exponent) {
+    Terms result;
+    for (std::size_t power = 1; power <= kMaxDegree && exponent != 0; ++power) {
+      const double value = exponent * piece.generator.of[power];
+      if (value != 0) result.push_back({static_cast<int>(power), 0, value, std::abs(value)});
+    }
+    return result;
+  }
+};
+
+Form::Form(Piece& piece, double constant) : piece_(&piece), denominator_(kOne), is_exact_(true) {
+  if (!std::isfinite(constant)) {
+    infinite_ = constant;
+  } else if (constant != 0) {
+    numerator_ = {{0, 0, constant, std::abs(constant)}};
+  }
+}
+
+Form Form::x(Piece& piece) {
+  if (piece.is_point()) return Form(piece, piece.lo);
+  Form result(piece, 0);
+  result.numerator_ = {{1, 0, 1, 1}};
+  return result;
+}
+
+Form Form::unknown(Piece& piece) {
+  Form result(piece, 0);
+  result.is_unknown_ = true;
+  result.is_exact_ = false;
+  return result;
+}
+
+std::optional<double> Form::constant() const {
+  if (is_unknown_) return std::nullopt;
+  if (infinite_ != 0) return infinite_;
+  if (log_factor_ != 0 || !is_number(numerator_) || !is_one(denominator_)) return std::nullopt;
+  return numerator_.empty() ? 0 : numerator_.front().value;
+}
+
+double Form::magnitude() const { return numerator_.empty() ? 0 : numerator_.front().size; }
+
+bool Form::is_finite() const { return Algebra::is_plain(*this) && is_exact_; }
+
+int compare(const Form& a, const Form& b) {
+  Piece& piece = a.piece();
+  if (piece.is_over()) return 0;
+  const bool is_exact = a.is_exact_ && b.is_exact_;
+  const bool is_number =
+      !a.is_unknown_ && !b.is_unknown_ && !std::isnan(a.infinite_) && !std::isnan(b.infinite_);
+  if (is_number && is_exact && (a.infinite_ != 0 || b.infinite_ != 0)) {
+    return (a.infinite_ > b.infinite_) - (a.infinite_ < b.infinite_);
+  }
+  const Form difference = a - b;
+  if (!Algebra::has_terms_only(difference)) {
+    piece.is_undecided = piece.is_undecided || !piece.split;
+    return 0;
+  }
+  // The sign of the denominator is known: a quotient of unknown sign is unknown.
+  const int above = Algebra::signum(piece, difference.numerator_, is_exact);
+  return above * Algebra::signum(piece, difference.denominator_, is_exact);
+}
+
+Form operator+(const Form& a, const Form& b) {
+  Piece& piece = a.piece();
+  if (!Algebra::is_plain(a) || !Algebra::is_plain(b)) return Form::unknown(piece);
+  if (a.constant() == 0.0) return b;
+  if (b.constant() == 0.0) return a;
+  if (a.log_factor_ != 0 && b.log_factor_ != 0) return Form::unknown(piece);
+  const bool is_alike =
+      same(Algebra::form(piece, a.denominator_), Algebra::form(piece, b.denominator_), kRounding);
+  Form result = is_alike ? Algebra::form(piece, sum(a.numerator_, b.numerator_), a.denominator_)
+                         : Algebra::quotient(piece,
+                                             sum(product(a.numerator_, b.denominator_),
+                                                 product(b.numerator_, a.denominator_)),
+                                             product(a.denominator_, b.denominator_));
+  const Form& with_log = a.log_factor_ != 0 ? a : b;
+  result.log_factor_ = with_log.log_factor_;
+  result.log_of_ = with_log.log_of_;
+  return result;
+}
+
+Form operator-(const Form& a) {
+  Form result = a;
+  for (Term& term : result.numerator_) term.value = -term.value;
+  result.log_factor_ = -a.log_factor_;
+  result.infinite_ = -a.infinite_;
+  return result;
+}
+
+Form operator*(const Form& a, const Form& b) {
+  Piece& piece = a.piece();
+  if (!Algebra::is_plain(a) || !Algebra::is_plain(b)) return Form::unknown(piece);
+  for (const auto& [one, other] : {std::tie(a, b), std::tie(b, a)}) {
+    const auto factor = one.constant();
+    if (factor == 1.0) return other;
+    if (factor == -1.0) return -other;
+  }
+  if (a.log_factor_ != 0) return b.constant() ? b * a : Form::unknown(piece);
+  if (b.log_factor_ != 0 && !a.constant()) return Form::unknown(piece);
+  Form result = Algebra::quotient(piece, product(a.numerator_, b.numerator_),
+                                  product(a.denominator_, b.denominator_));
+  if (b.log_factor_ != 0) {
+    result.log_factor_ = *a.constant() * b.log_factor_;
+    result.log_of_ = b.log_of_;
+  }
+  return result;
+}
+
+Form operator/(const Form& a, const Form& b) {
+  if (!Algebra::has_terms_only(b)) return Form::unknown(a.piece());
+  if (b.constant() == 1.0) return a;
+  // A quotient is one function only where its denominator has no zero.
+  if (!Algebra::has_no_zero(b)) return Form::unknown(a.piece());
+  return a * Algebra::quotient(a.piece(), b.denominator_, b.numerator_);
+}
+
+Form exp(const Form& a) {
+  Piece& piece = a.piece();
+  if (!Algebra::is_polynomial_form(a)) return Form::unknown(piece);
+  const Form result = Algebra::exponential(piece, a.numerator_);
+  if (a.log_factor_ == 0) return result;
+  // exp(c log y) = y^c
+  const double factor = std::round(a.log_factor_);
+  if (!near(factor, a.log_factor_, kRounding) || std::abs(factor) > kMaxPower) {
+    return Form::unknown(piece);
+  }
+  return result * power(Algebra::form(piece, a.log_of_), static_cast<int>(factor));
+}
+
+Form log(const Form& a) {
+  Piece& piece = a.piece();
+  const bool is_positive =
+      piece.generator.kind != Kind::kErf && std::ranges::all_of(a.numerator_, [](const Term& term) {
+        return term.power == 0 && term.value > 0;
+      });
+  if (!Algebra::has_terms_only(a) || !is_one(a.denominator_) || a.numerator_.empty() ||
+      !is_positive) {
+    return Form::unknown(piece);
+  }
+  // log(c g^s (1 + …)) = log c + s log g + log(1 + …)
+  const Term first = a.numerator_.front();
+  Form result = Algebra::number(piece, std::log(first.value), first.size / first.value) +
+                Algebra::form(piece, Algebra::logarithm_of_power(piece, first.exponent));
+  if (a.numerator_.size() == 1) return result;
+  result.log_factor_ = 1;
+  result.log_of_ = product(a.numerator_, {inverse(first)});
+  result.is_exact_ = false;
+  return result;
+}
+
+Form erf(const Form& a) {
+  Piece& piece = a.piece();
+  if (!Algebra::has_terms_only(a) || !is_one(a.denominator_)) return Form::unknown(piece);
+  if (const auto value = a.constant()) return Algebra::number(piece, std::erf(*value));
+  const Term& only = a.numerator_.front();
+  if (a.numerator_.size() != 1 || only.power != 1 || only.exponent != 0) {
+    return Form::unknown(piece);
+  }
+  Generator wanted{Kind::kErf, {}};
+  wanted.of[1] = std::abs(only.value);
+  if (!Algebra::take_generator(piece, wanted)) return Form::unknown(piece);
+  return Algebra::form(piece, {{0, 1, only.value > 0 ? 1.0 : -1.0, 1}});
+}
+
+namespace {
+
+bool same_terms(const Terms& a, const Terms& b, double tolerance) {
+  return std::ranges::equal(a, b, [&](const Term& x, const Term& y) {
+    const double roundings = kRounding * (x.size + y.size);
+    return x.power == y.power && near(x.exponent, y.exponent, tolerance) &&
+           std::abs(x.value - y.value) <= tolerance * std::abs(y.value) + roundings;
+  });
+}
+
+bool has_generator(const Terms& terms) {
+  return std::ranges::any_of(terms, [](const Term& term) { return term.exponent != 0; });
+}
+
+bool same_generator(const Generator& a, const Generator& b, double tolerance) {
+  return a.kind == b.kind &&
+         std::ranges::equal(a.of, b.of, [&](double x, double y) { return near(x, y, tolerance); });
+}
+
+}  // namespace
+
+bool same(const Form& a, const Form& b, double tolerance) {
+  if (!Algebra::is_plain(a) || !Algebra::is_plain(b)) return false;
+  const bool uses_generator =
+      has_generator(a.numerator_) || has_generator(a.denominator_) || has_generator(a.log_of_);
+  return same_terms(a.numerator_, b.numerator_, tolerance) &&
+         same_terms(a.denominator_, b.denominator_, tolerance) &&
+         near(a.log_factor_, b.log_factor_, tolerance) &&
+         same_terms(a.log_of_, b.log_of_, tolerance) &&
+         (!uses_generator || same_generator(a.piece().generator, b.piece().generator, tolerance));
+}
+
+Form power(const Form& a, int exponent) {
+  if (std::abs(exponent) > kMaxPower) return Form::unknown(a.piece());
+  Form result(a.piece(), 1);
+  for (int i = 0; i < std::abs(exponent); ++i) result = result * a;
+  return exponent < 0 ? 1.0 / result : result;
+}
+
+Form max(const Form& a, const Form& b) { return compare(a, b) >= 0 ? a : b; }
+Form min(const Form& a, const Form& b) { return compare(a, b) <= 0 ? a : b; }
+Form clamp(const Form& lo, const Form& a, const Form& hi) { return min(max(a, lo), hi); }
+Form abs(const Form& a) { return compare(a, Form(a.piece(), 0)) >= 0 ? a : -a; }
+Form sign(const Form& a) { return {a.piece(), double(compare(a, Form(a.piece(), 0)))}; }
+
+Form expm1(const Form& a) {
+  const auto value = a.constant();
+  return value ? Algebra::number(a.piece(), std::expm1(*value)) : exp(a) - 1;
+}
+Form log1p(const Form& a) {
+  const auto value = a.constant();
+  return value ? Algebra::number(a.piece(), std::log1p(*value)) : log(1 + a);
+}
+Form logistic(const Form& a) { return 1 / (1 + exp(-a)); }
+Form tanh(const Form& a) {
+  if (const auto value = a.constant()) return Algebra::number(a.piece(), std::tanh(*value));
+  const Form square = exp(2 * a);
+  return (square - 1) / (square + 1);
+}
+
+}  // namespace jaxport::raise
