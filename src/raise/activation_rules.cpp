@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "raise/fingerprint.h"
+#include "raise/activation_match.h"
 #include "raise/rules.h"
 
 namespace jaxport::raise {

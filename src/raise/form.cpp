@@ -11,92 +11,11 @@ namespace jaxport::raise {
 namespace {
 
 using Kind = Generator::Kind;
-using Term = Form::Term;
-using Terms = Form::Terms;
+using algebra::kRounding;
+using algebra::Term;
+using algebra::Terms;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// A few dozen roundings of a double, relative to the sizes of the terms.
-constexpr double kRounding = 0x1p-46;
-// Real spellings stay far below.
-constexpr std::size_t kMaxTerms = 16;
-constexpr int kMaxPower = 8;
-
-bool near(double a, double b, double tolerance) {
-  return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
-}
-
-bool is_before(const Term& a, const Term& b) {
-  if (a.power != b.power) return a.power < b.power;
-  return a.exponent < b.exponent && !near(a.exponent, b.exponent, kRounding);
-}
-
-// Adds up equal powers and leaves out what is zero.
-Terms collected(Terms terms) {
-  std::ranges::sort(terms, is_before);
-  Terms result;
-  for (const Term& term : terms) {
-    if (!result.empty() && !is_before(result.back(), term)) {
-      result.back().value += term.value;
-      result.back().size += term.size;
-    } else {
-      result.push_back(term);
-    }
-  }
-  const auto is_zero = [](const Term& term) {
-    return std::abs(term.value) <= term.size * kRounding;
-  };
-  result.erase(std::remove_if(result.begin(), result.end(), is_zero), result.end());
-  return result;
-}
-
-double sum_of(double a, double b) {
-  const double sum = a + b;
-  return std::abs(sum) <= kRounding * (std::abs(a) + std::abs(b)) ? 0 : sum;
-}
-
-Term product(const Term& a, const Term& b) {
-  return {a.power + b.power, sum_of(a.exponent, b.exponent), a.value * b.value, a.size * b.size};
-}
-
-Terms product(const Terms& a, const Terms& b) {
-  Terms result;
-  for (const Term& x : a) {
-    for (const Term& y : b) result.push_back(product(x, y));
-  }
-  return collected(std::move(result));
-}
-
-Terms sum(Terms a, const Terms& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return collected(std::move(a));
-}
-
-Term inverse(const Term& term) {
-  const double value = 1 / term.value;
-  return {-term.power, -term.exponent, value, std::abs(value) * term.size / std::abs(term.value)};
-}
-
-bool is_number(const Terms& terms) {
-  return terms.empty() || (terms.size() == 1 && terms[0].power == 0 && terms[0].exponent == 0);
-}
-
-bool is_one(const Terms& terms) {
-  return terms.size() == 1 && terms[0].power == 0 && terms[0].exponent == 0 && terms[0].value == 1;
-}
-
-bool is_in_bounds(const Terms& terms) {
-  return terms.size() <= kMaxTerms && std::ranges::all_of(terms, [](const Term& term) {
-           return std::isfinite(term.value) && std::isfinite(term.size) &&
-                  std::isfinite(term.exponent) && std::abs(term.power) <= kMaxPower;
-         });
-}
-
-// Only powers of x, none of them negative.
-bool is_polynomial(const Terms& terms) {
-  return std::ranges::all_of(terms, [](const Term& term) {
-    return term.exponent == 0 && term.power >= 0 && term.power <= static_cast<int>(kMaxDegree);
-  });
-}
 
 const Terms kOne{{0, 0, 1, 1}};
 
@@ -134,7 +53,8 @@ struct Algebra {
 
   static Form number(Piece& piece, double value, double relative_size = 1) {
     if (!std::isfinite(value)) return Form::unknown(piece);
-    return form(piece, collected({{0, 0, value, std::abs(value) * relative_size}}));
+    if (value == 0) return form(piece, {});
+    return form(piece, {{0, 0, value, std::abs(value) * relative_size}});
   }
 
   static bool is_plain(const Form& a) { return !a.is_unknown_ && a.infinite_ == 0; }
@@ -152,21 +72,52 @@ struct Algebra {
     return 0;
   }
 
-  // The sign of the sum on the piece: 0 where it vanishes, or when the piece is over.
-  static int signum(Piece& piece, Terms terms, bool is_exact) {
+  // The sign of the sum on the piece: 0 where it vanishes, or when the piece is over. Rounding must
+  // not be able to answer otherwise but near a zero: tanh(x) < 1 and exp(x) > 0 end somewhere. So
+  // the sum is linear, or a constant and an exponential of x.
+  static int signum(Piece& piece, const Terms& terms, bool is_exact) {
     if (piece.is_over() || terms.empty()) return 0;
-    int sign = 1;
-    const int power = terms.front().power;
-    if (power != 0) {
-      const int of_x = side(piece, 0, is_exact);
-      if (power % 2 != 0) sign = of_x;
-      for (Term& term : terms) term.power -= power;
-      if (of_x == 0) return 0;
+    const Term &first = terms.front(), &last = terms.back();
+    const int sign = last.value > 0 ? 1 : -1;
+    if (is_number(terms)) return sign;
+    const bool keeps_digits = is_exact || std::ranges::none_of(terms, algebra::loses_digits);
+    if (keeps_digits && is_linear(terms)) {
+      const double root = terms.size() == 1 ? 0 : -first.value / last.value;
+      return side(piece, root, is_exact) * sign;
     }
-    return sign * signum_of_rest(piece, terms, is_exact);
+    if (keeps_digits && is_exponential(piece, terms)) {
+      if ((first.value > 0) == (last.value > 0)) return sign;
+      const double root = std::log(-first.value / last.value) / (last.exponent - first.exponent);
+      return side(piece, root, false) * sign;
+    }
+    piece.is_undecided = true;
+    return 0;
   }
 
+  // a + b * exp(s * x)
+  static bool is_exponential(const Piece& piece, const Terms& terms) {
+    const auto& of = piece.generator.of;
+    const bool is_of_x = of[1] == 1 && std::ranges::all_of(of.begin() + 2, of.end(),
+                                                           [](double c) { return c == 0; });
+    return piece.generator.kind == Kind::kExp && is_of_x && terms.size() == 2 &&
+           terms[0].power == 0 && terms[1].power == 0 &&
+           (terms[0].exponent == 0 || terms[1].exponent == 0);
+  }
+
+  static bool has_no_zero(const Form& a) {
+    Piece& piece = a.piece();
+    if (a.cancels_ || piece.is_over()) return false;
+    if (has_one_sign(piece, a.numerator_)) return true;
+    const int sign = signum(piece, a.numerator_, false);
+    piece.is_undecided = false;  // the quotient is unknown, which need not matter
+    return sign != 0;
+  }
+
+  // A constant, and nothing that takes from it.
   static bool has_one_sign(const Piece& piece, const Terms& terms) {
+    if (terms.empty() || terms.front().power != 0 || piece.generator.kind == Kind::kErf) {
+      return false;
+    }
     const bool is_positive = terms.front().value > 0;
     return std::ranges::all_of(terms, [&](const Term& term) {
       const bool is_odd = term.power % 2 != 0;
@@ -176,53 +127,13 @@ struct Algebra {
     });
   }
 
-  static int signum_of_rest(Piece& piece, const Terms& terms, bool is_exact) {
-    const Term &first = terms.front(), &last = terms.back();
-    const bool is_erf = piece.generator.kind == Kind::kErf;
-    if (is_number(terms) || (!is_erf && has_one_sign(piece, terms)))
-      return first.value > 0 ? 1 : -1;
-    if (terms.size() == 2 && last.power == 1 && first.exponent == last.exponent &&
-        (!is_erf || first.exponent == 0)) {
-      return side(piece, -first.value / last.value, is_exact) * (last.value > 0 ? 1 : -1);
-    }
-    if (terms.size() == 2 && last.power == 0) return signum_of_pair(piece, first, last);
-    piece.is_undecided = true;
-    return 0;
-  }
-
-  // first.value * g^first.exponent + last.value * g^last.exponent
-  static int signum_of_pair(Piece& piece, const Term& first, const Term& last) {
-    const auto& of = piece.generator.of;
-    const bool is_linear =
-        std::ranges::all_of(of.begin() + 2, of.end(), [](double c) { return c == 0; });
-    if (piece.generator.kind == Kind::kExp && is_linear && of[1] == 1) {
-      const double root = std::log(-first.value / last.value) / (last.exponent - first.exponent);
-      return side(piece, root, false) * (last.value > 0 ? 1 : -1);
-    }
-    // |erf| is less than 1.
-    if (piece.generator.kind == Kind::kErf && first.exponent == 0 &&
-        std::abs(first.value) >= std::abs(last.value)) {
-      return first.value > 0 ? 1 : -1;
-    }
-    piece.is_undecided = true;
-    return 0;
-  }
-
-  static bool has_no_zero(const Form& a) {
-    Piece& piece = a.piece();
-    if (piece.is_over()) return false;
-    const int sign = signum(piece, a.numerator_, false);
-    piece.is_undecided = false;  // the quotient is unknown, which need not matter
-    return sign != 0;
-  }
-
   // Makes g what exp or erf of the polynomial needs. False when g is something else already.
   static bool take_generator(Piece& piece, const Generator& wanted) {
     Generator& known = piece.generator;
     if (known.kind == Kind::kNone) known = wanted;
     if (known.kind != wanted.kind) return false;
     return std::ranges::equal(known.of, wanted.of,
-                              [](double a, double b) { return near(a, b, kRounding); });
+                              [](double a, double b) { return algebra::near(a, b, kRounding); });
   }
 
   // exp of a polynomial
@@ -247,7 +158,7 @@ struct Algebra {
   // log g^exponent
   static Terms logarithm_of_power(const Piece& piece, double exponent) {
     Terms result;
-    for (std::size_t power = 1; power <= kMaxDegree && exponent != 0; ++power) {
+    for (std::size_t power = 1; power <= algebra::kMaxDegree && exponent != 0; ++power) {
       const double value = exponent * piece.generator.of[power];
       if (value != 0) result.push_back({static_cast<int>(power), 0, value, std::abs(value)});
     }
@@ -298,13 +209,13 @@ int compare(const Form& a, const Form& b) {
     return (a.infinite_ > b.infinite_) - (a.infinite_ < b.infinite_);
   }
   const Form difference = a - b;
-  if (!Algebra::has_terms_only(difference)) {
-    piece.is_undecided = piece.is_undecided || !piece.split;
+  const bool is_decided = Algebra::has_terms_only(difference) && is_one(difference.denominator_) &&
+                          (is_exact || piece.is_point() || !difference.cancels_);
+  if (!is_decided) {
+    piece.is_undecided = !piece.split;
     return 0;
   }
-  // The sign of the denominator is known: a quotient of unknown sign is unknown.
-  const int above = Algebra::signum(piece, difference.numerator_, is_exact);
-  return above * Algebra::signum(piece, difference.denominator_, is_exact);
+  return Algebra::signum(piece, difference.numerator_, is_exact);
 }
 
 Form operator+(const Form& a, const Form& b) {
@@ -313,16 +224,19 @@ Form operator+(const Form& a, const Form& b) {
   if (a.constant() == 0.0) return b;
   if (b.constant() == 0.0) return a;
   if (a.log_factor_ != 0 && b.log_factor_ != 0) return Form::unknown(piece);
+  bool cancels = a.cancels_ || b.cancels_;
   const bool is_alike =
       same(Algebra::form(piece, a.denominator_), Algebra::form(piece, b.denominator_), kRounding);
-  Form result = is_alike ? Algebra::form(piece, sum(a.numerator_, b.numerator_), a.denominator_)
-                         : Algebra::quotient(piece,
-                                             sum(product(a.numerator_, b.denominator_),
-                                                 product(b.numerator_, a.denominator_)),
-                                             product(a.denominator_, b.denominator_));
+  Form result =
+      is_alike ? Algebra::form(piece, sum(a.numerator_, b.numerator_, cancels), a.denominator_)
+               : Algebra::quotient(piece,
+                                   sum(product(a.numerator_, b.denominator_, cancels),
+                                       product(b.numerator_, a.denominator_, cancels), cancels),
+                                   product(a.denominator_, b.denominator_, cancels));
   const Form& with_log = a.log_factor_ != 0 ? a : b;
   result.log_factor_ = with_log.log_factor_;
   result.log_of_ = with_log.log_of_;
+  result.cancels_ = cancels;
   return result;
 }
 
@@ -344,8 +258,10 @@ Form operator*(const Form& a, const Form& b) {
   }
   if (a.log_factor_ != 0) return b.constant() ? b * a : Form::unknown(piece);
   if (b.log_factor_ != 0 && !a.constant()) return Form::unknown(piece);
-  Form result = Algebra::quotient(piece, product(a.numerator_, b.numerator_),
-                                  product(a.denominator_, b.denominator_));
+  bool cancels = a.cancels_ || b.cancels_;
+  Form result = Algebra::quotient(piece, product(a.numerator_, b.numerator_, cancels),
+                                  product(a.denominator_, b.denominator_, cancels));
+  result.cancels_ = cancels;
   if (b.log_factor_ != 0) {
     result.log_factor_ = *a.constant() * b.log_factor_;
     result.log_of_ = b.log_of_;
@@ -364,11 +280,12 @@ Form operator/(const Form& a, const Form& b) {
 Form exp(const Form& a) {
   Piece& piece = a.piece();
   if (!Algebra::is_polynomial_form(a)) return Form::unknown(piece);
-  const Form result = Algebra::exponential(piece, a.numerator_);
+  Form result = Algebra::exponential(piece, a.numerator_);
+  result.cancels_ = a.cancels_;
   if (a.log_factor_ == 0) return result;
   // exp(c log y) = y^c
   const double factor = std::round(a.log_factor_);
-  if (!near(factor, a.log_factor_, kRounding) || std::abs(factor) > kMaxPower) {
+  if (!algebra::near(factor, a.log_factor_, kRounding) || std::abs(factor) > algebra::kMaxPower) {
     return Form::unknown(piece);
   }
   return result * power(Algebra::form(piece, a.log_of_), static_cast<int>(factor));
@@ -390,8 +307,9 @@ Form log(const Form& a) {
                 Algebra::form(piece, Algebra::logarithm_of_power(piece, first.exponent));
   if (a.numerator_.size() == 1) return result;
   result.log_factor_ = 1;
-  result.log_of_ = product(a.numerator_, {inverse(first)});
+  result.log_of_ = product(a.numerator_, {inverse(first)}, result.cancels_);
   result.is_exact_ = false;
+  result.cancels_ = a.cancels_;
   return result;
 }
 
@@ -411,21 +329,10 @@ Form erf(const Form& a) {
 
 namespace {
 
-bool same_terms(const Terms& a, const Terms& b, double tolerance) {
-  return std::ranges::equal(a, b, [&](const Term& x, const Term& y) {
-    const double roundings = kRounding * (x.size + y.size);
-    return x.power == y.power && near(x.exponent, y.exponent, tolerance) &&
-           std::abs(x.value - y.value) <= tolerance * std::abs(y.value) + roundings;
-  });
-}
-
-bool has_generator(const Terms& terms) {
-  return std::ranges::any_of(terms, [](const Term& term) { return term.exponent != 0; });
-}
-
 bool same_generator(const Generator& a, const Generator& b, double tolerance) {
-  return a.kind == b.kind &&
-         std::ranges::equal(a.of, b.of, [&](double x, double y) { return near(x, y, tolerance); });
+  return a.kind == b.kind && std::ranges::equal(a.of, b.of, [&](double x, double y) {
+           return algebra::near(x, y, tolerance);
+         });
 }
 
 }  // namespace
@@ -434,15 +341,15 @@ bool same(const Form& a, const Form& b, double tolerance) {
   if (!Algebra::is_plain(a) || !Algebra::is_plain(b)) return false;
   const bool uses_generator =
       has_generator(a.numerator_) || has_generator(a.denominator_) || has_generator(a.log_of_);
-  return same_terms(a.numerator_, b.numerator_, tolerance) &&
-         same_terms(a.denominator_, b.denominator_, tolerance) &&
-         near(a.log_factor_, b.log_factor_, tolerance) &&
-         same_terms(a.log_of_, b.log_of_, tolerance) &&
+  return is_same(a.numerator_, b.numerator_, tolerance) &&
+         is_same(a.denominator_, b.denominator_, tolerance) &&
+         algebra::near(a.log_factor_, b.log_factor_, tolerance) &&
+         is_same(a.log_of_, b.log_of_, tolerance) &&
          (!uses_generator || same_generator(a.piece().generator, b.piece().generator, tolerance));
 }
 
 Form power(const Form& a, int exponent) {
-  if (std::abs(exponent) > kMaxPower) return Form::unknown(a.piece());
+  if (std::abs(exponent) > algebra::kMaxPower) return Form::unknown(a.piece());
   Form result(a.piece(), 1);
   for (int i = 0; i < std::abs(exponent); ++i) result = result * a;
   return exponent < 0 ? 1.0 / result : result;

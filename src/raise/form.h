@@ -11,22 +11,20 @@
 // This is a statement about real numbers. Roundings, and overflow on the way, are not seen.
 #pragma once
 
-#include <absl/container/inlined_vector.h>
-
 #include <array>
 #include <cstdint>
 #include <optional>
 
-namespace jaxport::raise {
+#include "raise/algebra.h"
 
-inline constexpr std::size_t kMaxDegree = 4;
+namespace jaxport::raise {
 
 // What exp or erf is taken of, scaled: for exp the first coefficient is 1 and the exponent of a
 // term says how often.
 struct Generator {
   enum class Kind : std::uint8_t { kNone, kExp, kErf };
   Kind kind = Kind::kNone;
-  std::array<double, kMaxDegree + 1> of{};  // by power of x; of[0] is 0
+  std::array<double, algebra::kMaxDegree + 1> of{};  // by power of x; of[0] is 0
 };
 
 struct Piece {
@@ -44,15 +42,6 @@ struct Piece {
 
 class Form {
  public:
-  // value * x^power * g^exponent. `size` is the sum of what was added up to `value`, without signs:
-  // the roundings of this computation are a tiny part of it.
-  struct Term {
-    int power;
-    double exponent, value, size;
-  };
-  // Sorted by power and exponent.
-  using Terms = absl::InlinedVector<Term, 4>;
-
   Form(Piece& piece, double constant);
   static Form x(Piece& piece);
   static Form unknown(Piece& piece);
@@ -60,7 +49,7 @@ class Form {
   Piece& piece() const { return *piece_; }
   bool is_unknown() const { return is_unknown_; }
   std::optional<double> constant() const;
-  double magnitude() const;  // the size of a constant, see Term
+  double magnitude() const;  // the size of a constant, see algebra.h
   // -1, 0 or 1: that of a - b. Splits the piece where it changes.
   friend int compare(const Form& a, const Form& b);
   // Neither the program nor the runtime can make a NaN of it, nor an infinity, at finite x.
@@ -79,11 +68,12 @@ class Form {
  private:
   friend struct Algebra;
   Piece* piece_;
-  Terms numerator_, denominator_;  // the first term of the denominator is 1
+  algebra::Terms numerator_, denominator_;  // the first term of the denominator is 1
   double log_factor_ = 0;
-  Terms log_of_;           // the first term is 1
+  algebra::Terms log_of_;  // the first term is 1
   double infinite_ = 0;    // a constant that is no number
   bool is_exact_ = false;  // computed without rounding: x, -x, literals
+  bool cancels_ = false;   // it lost terms: rounding may have much to say where it is small
   bool is_unknown_ = false;
 };
 

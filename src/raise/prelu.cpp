@@ -2,7 +2,8 @@
 // prelu(x) = x where x >= 0, slope * x elsewhere; a literal slope is leaky_relu.
 //
 // Spelled with a select, as max(x, 0) + slope * min(x, 0), or as relu(x) - slope * relu(-x). The
-// last two are NaN above zero when the slope is infinite: their slope must be a finite constant.
+// last two are NaN above zero when the slope is infinite, and so is a select that multiplies at
+// zero: their slope must be a finite constant.
 #include <algorithm>
 #include <cmath>
 
@@ -51,7 +52,8 @@ Use prelu(const Matcher& m, const Use& root, const Use& x, const Use& slope) {
   return m.graph.pointwise("prelu", {x, slope}, root.node->dtype);
 }
 
-// select(x >= 0, slope * x, x); below zero, at zero and at NaN > and >= pick the same value.
+// select(x >= 0, slope * x, x); below zero and at NaN > and >= pick the same value, at zero too
+// when the slope is finite.
 Use match_select(const Matcher& m, const Use& root) {
   Graph& graph = m.graph;
   if (root.node->edges.size() != 3) return {};
@@ -62,7 +64,12 @@ Use match_select(const Matcher& m, const Use& root) {
   const Use x = graph.child(test, 0);
   const Use kept = graph.child(root, keeps_above ? 2 : 1);
   const Use slope = slope_of(graph, graph.child(root, keeps_above ? 1 : 2), x);
-  return kept == x && slope ? prelu(m, root, x, slope) : Use{};
+  if (kept != x || !slope) return {};
+  const bool multiplies_zero = is_pointwise(test, "gt") || is_pointwise(test, "le");
+  if (multiplies_zero && !is_finite_constant(graph, slope)) {
+    return m.miss("prelu", root, "the slope may be infinite, and NaN at zero");
+  }
+  return prelu(m, root, x, slope);
 }
 
 // The slope when `use` is slope * min(x, 0) or -slope * relu(-x).

@@ -109,9 +109,8 @@ Use Matcher::miss(std::string_view rule, const Use& at, std::string reason) cons
 }
 
 std::span<const Rules> passes() {
-  // Exact rules in one pass: each change costs a rebuild of all that stands above it. Activations,
-  // which are recognised by tolerance, come last: earlier, the clamp of a variance at zero would
-  // become a relu.
+  // Exact rules in one pass: each change costs a rebuild of all that stands above it. Activations
+  // come last: earlier, the clamp of a variance at zero would become a relu.
   static const std::vector<const Rule*> kExact = joined(std::array{
       softmax_rules(), norm_rules(), norm_affine_rules(), rope_rules(), partial_rope_rules(),
       attention_rules(), prelu_rules(), recurrent_rules(), resize_rules()});

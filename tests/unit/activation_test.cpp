@@ -131,7 +131,21 @@ class Writer {
   // What may stand before or after an activation.
   Name step(const Name& x) {
     const double c = anything();
-    switch (below(14)) {
+    switch (below(5)) {
+      case 0:
+        return bounded(x, c);
+      case 1:
+        return chosen(x, c);
+      case 2:
+        return scaled(x, chance(50) ? c : 1);
+      case 3:
+        return odd_step(x, c);
+      default:
+        return apply("copy", x);
+    }
+  }
+  Name bounded(const Name& x, double c) {
+    switch (below(5)) {
       case 0:
         return apply("max", x, exact(c));
       case 1:
@@ -139,34 +153,52 @@ class Writer {
       case 2:
         return line(float_type(), "clamp %" + exact(c) + " %" + x + " %" + exact(anything()));
       case 3:
-        return apply("abs", x);
-      case 4:
-        return where(test(comparison(), x, exact(c)), x, broadcast(exact(anything())));
-      case 5:
-        return where(test(comparison(), x, exact(c)), broadcast(exact(anything())), x);
-      case 6:
-        return where(test(comparison(), "x", exact(c)), x, apply("neg", x));
-      case 7:
-        return apply("mul", x, exact(chance(50) ? c : 1));
-      case 8:
-        return apply("add", x, exact(chance(50) ? c : 0));
-      case 9:
-        return apply("mul", x,
-                     as_number(line("bool[" + size_ + "]",
-                                    "convert_element_type %" + x + " {new_dtype = bool}")));
-      case 10:
-        return where(test("ne", x, x), x, apply("copy", x));
-      case 11:
-        return apply("div", x, exact(chance(50) ? c : 1));
-      case 12:
         return apply("max", x, apply("mul", x, exact(c)));
       default:
-        return apply("copy", x);
+        return apply("abs", x);
     }
   }
-  Name as_number(const Name& condition) {
-    return line(float_type(),
-                "convert_element_type %" + condition + " {new_dtype = " + dtype() + "}");
+  Name chosen(const Name& x, double c) {
+    switch (below(5)) {
+      case 0:
+        return where(test(comparison(), x, exact(c)), x, broadcast(exact(anything())));
+      case 1:
+        return where(test(comparison(), x, exact(c)), broadcast(exact(anything())), x);
+      case 2:
+        return where(test(comparison(), "x", exact(c)), x, apply("neg", x));
+      case 3:
+        return where(test(comparison(), scaled(x, 3), exact(c)), x, broadcast(exact(0)));
+      default:
+        return where(test("ne", x, x), x, apply("copy", x));
+    }
+  }
+  Name scaled(const Name& x, double c) {
+    constexpr const char* kNames[] = {"mul", "div", "add", "sub"};
+    return apply(kNames[below(4)], x, exact(c));
+  }
+  Name odd_step(const Name& x, double c) {
+    switch (below(6)) {
+      case 0:
+        return apply("mul", x, converted(converted(x, "bool"), dtype()));
+      case 1:
+        return converted(converted(x, "i32"), dtype());
+      case 2:
+        return converted(converted(x, "bf16"), dtype());
+      case 3:
+        return apply("mul", apply("abs", x), apply("sign", x));
+      case 4:
+        return apply("add", x, bump(c));
+      default:
+        return apply("floor", x);
+    }
+  }
+  Name converted(const Name& x, const std::string& to) {
+    return line(to + "[" + size_ + "]", "convert_element_type %" + x + " {new_dtype = " + to + "}");
+  }
+  // exp(-(1000 (x - c))^2), which is zero but for a few x
+  Name bump(double c) {
+    const Name near = apply("mul", apply("sub", "x", exact(c)), exact(1000));
+    return apply("exp", apply("neg", apply("mul", near, near)));
   }
 
   Name activation(const Name& x) {
@@ -267,7 +299,9 @@ bool is_one_activation(const axis::Program& program) {
 int count_differences(const Tensor& x, const Tensor& got, const Tensor& want, const Writer& writer,
                       bool is_double) {
   const double relative = is_double ? 1e-11 : 1e-4;
-  const double absolute = writer.has_cancellation() ? (is_double ? 1e-13 : 1e-5) : 0;
+  const double least = is_double ? std::numeric_limits<double>::min()
+                                 : static_cast<double>(std::numeric_limits<float>::min());
+  const double absolute = writer.has_cancellation() ? (is_double ? 1e-13 : 1e-5) : least;
   int count = 0;
   for (std::int64_t i = 0; i < x.size(); ++i) {
     const double a = got.at(i), b = want.at(i), at = x.at(i);

@@ -222,6 +222,13 @@ hand(
     lambda x: jnp.maximum(x, 0) + jnp.minimum(0, 2.0 * jnp.expm1(x / 2.0)),
 )
 hand("ThresholdedRelu", "where(x > 1, x, 0)", lambda x: jnp.where(x > 1.0, x, 0.0))
+hand(
+    "ThresholdedRelu",
+    "celu(where(x > 1.5, x, 0))",
+    lambda x: jax.nn.celu(jnp.where(x > 1.5, x, 0.0), 2.0),
+)
+hand("Mish", "mish where x is not 0", lambda x: x.astype(bool) * jax.nn.mish(x))
+hand("Clip", "clip of a clip", lambda x: jnp.clip(jnp.clip(x, -2, 8), 0, 6))
 hand("HardSigmoid", "clip(x / 6 + 0.5, 0, 1)", lambda x: jnp.clip(x / 6 + 0.5, 0, 1))
 hand("HardSigmoid", "clip(0.2 x + 0.5, 0, 1)", lambda x: jnp.clip(0.2 * x + 0.5, 0, 1))
 hand("HardSwish", "x * relu6(x + 3) / 6", lambda x: x * jnp.clip(x + 3, 0, 6) / 6)

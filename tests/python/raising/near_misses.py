@@ -426,6 +426,15 @@ hand(
     lambda x: jnp.where(jnp.round(x) >= 1, jnp.round(x), 0.0),
 )
 
+hand("Mish", "bool instead of x", lambda x: x.astype(bool) * tanh(jax.nn.softplus(x)))
+hand("Gelu", "bool instead of x", lambda x: x.astype(bool) * 0.5 * (1 + erf(x / math.sqrt(2))))
+hand("Gelu", "int instead of x", lambda x: x.astype(int) * 0.5 * (1 + erf(x / math.sqrt(2))))
+hand("ThresholdedRelu", "the threshold is kept", lambda x: jnp.where(x >= 1, x, 0.0))
+hand("ThresholdedRelu", "a rounded threshold", lambda x: jnp.where(3 * x > 1, x, 0.0))
+hand("ThresholdedRelu", "two thresholds", lambda x: jnp.where((x > 1) & (x < 1e30), x, 0.0))
+hand("Softplus", "an eps inside", lambda x: jnp.log(1 + 1e-6 + exp(x)))
+hand("HardSwish", "a threshold beside", lambda x: x * jnp.clip(x + 3.001, 0, 6) / 6)
+
 # --- rotary embedding
 
 

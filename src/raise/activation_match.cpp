@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "raise/fingerprint.h"
+#include "raise/activation_match.h"
 
 #include <fmt/format.h>
 
@@ -29,8 +29,14 @@ constexpr int kMaxBases = 6;
 
 bool is_like(double a, double b) {
   constexpr double kTolerance = 0.02;
-  if (!std::isfinite(b)) return a == b || (std::isnan(a) && std::isnan(b));
   return std::abs(a - b) <= kTolerance * (1 + std::abs(b));
+}
+
+// Up to the roundings of literals.
+bool is_same(double a, double b) {
+  constexpr double kTolerance = 1e-6;
+  if (!std::isfinite(b)) return a == b || (std::isnan(a) && std::isnan(b));
+  return std::abs(a - b) <= kTolerance * std::abs(b);
 }
 
 // The cone's values at kPoints, computed when somebody asks: most functions differ at the first.
@@ -75,7 +81,7 @@ std::optional<Candidate> candidate_for(const Activation& activation, const Cone&
 // Where the cone is not shown to be the candidate; nullopt when it is.
 std::optional<Difference> difference(const Cone& cone, const Candidate& candidate, DType dtype) {
   for (double x : kSpecial) {
-    if (!is_like(cone.at(x), candidate.value(x))) return Difference{x, x};
+    if (!is_same(cone.at(x), candidate.value(x))) return Difference{x, x};
   }
   return find_difference(
       [&](const Form& x) { return cone.on(x); },

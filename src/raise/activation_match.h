@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations are recognised by their values, not by their spelling.
+// Activations are recognised by what they compute, not by their spelling.
 #pragma once
 
 #include "raise/raise.h"
