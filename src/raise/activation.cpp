@@ -245,7 +245,7 @@ constexpr Activation kActivations[] = {
     row<HardTanh>("hard_tanh"),
     row<Softsign>("softsign"),
     row<LeakyRelu>("leaky_relu", {kTiny, kHuge, false}, slope_below_zero),
-    row<ThresholdedRelu>("thresholded_relu", {0, kHuge}, threshold),
+    row<ThresholdedRelu>("thresholded_relu", {0, kHuge, true, true}, threshold),
     row<Elu>("elu", {kTiny, kHuge}, depth),
     row<Celu>("celu", {kTiny, kHuge}, depth),
 };

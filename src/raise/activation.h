@@ -23,7 +23,8 @@ using NumericFunction = std::function<double(double)>;
 // The values that the attribute alpha may have; without one the function has no alpha.
 struct AlphaRange {
   double least = 0, most = -1;
-  bool has_one = true;  // false: with 1 the function is the identity
+  bool has_one = true;   // false: with 1 the function is the identity
+  bool is_jump = false;  // the function jumps at alpha: it must be a number of the dtype
   bool has(double alpha) const {
     return least <= alpha && alpha <= most && (has_one || alpha != 1);
   }

@@ -68,12 +68,20 @@ bool is_like(Samples& samples, const Candidate& candidate) {
   return true;
 }
 
+double rounded(double value, DType dtype) {
+  if (dtype == DType::kF64) return value;
+  const auto narrow = static_cast<float>(value);
+  if (dtype == DType::kBF16) return bf16_to_float(float_to_bf16(narrow));
+  return dtype == DType::kF16 ? f16_to_float(float_to_f16(narrow)) : narrow;
+}
+
 // alpha is what the node will have: ONNX keeps it in f32.
 std::optional<Candidate> candidate_for(const Activation& activation, const Cone& cone,
                                        DType dtype) {
   if (activation.alpha.is_empty()) return Candidate{&activation, 0};
-  double alpha = activation.solve([&](double x) { return cone.at(x); });
-  if (dtype != DType::kF64) alpha = static_cast<double>(static_cast<float>(alpha));
+  const bool is_narrow = dtype != DType::kF64 && !activation.alpha.is_jump;
+  const double alpha = rounded(activation.solve([&](double x) { return cone.at(x); }),
+                               is_narrow ? DType::kF32 : dtype);
   if (!activation.alpha.has(alpha)) return std::nullopt;
   return Candidate{&activation, alpha};
 }
