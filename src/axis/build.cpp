@@ -128,14 +128,33 @@ std::vector<View> translate(Translation& t) {
   return *translate_prim(t);
 }
 
-// An array without elements is the same whatever it comes from: a constant, which ends there and
-// folds. Layouts and ONNX Runtime's Expand have no notion of a size of zero.
-View constant_if_empty(Graph& graph, View view, const front::Type& type) {
-  if (std::ranges::none_of(type.shape, &Dim::is_zero)) return view;
-  if (!std::ranges::all_of(type.shape, &Dim::is_static)) return view;
+bool is_empty(const front::Type& type) { return std::ranges::any_of(type.shape, &Dim::is_zero); }
+
+// An array without elements is the same whatever it comes from: a constant that has the static dims
+// and is repeated along the symbolic ones. What it was computed from ends there.
+View empty_view(Graph& graph, const front::Type& type) {
   Shape shape;
-  for (const Dim& size : type.shape) shape.push_back(size.value());
-  return graph.constant_view(allocate(type.dtype, std::move(shape)).tensor);
+  for (const Dim& size : type.shape) {
+    if (size.is_static()) shape.push_back(size.value());
+  }
+  View view = graph.constant_view(allocate(type.dtype, std::move(shape)).tensor);
+  for (std::size_t dim = 0; dim < type.shape.size(); ++dim) {
+    if (type.shape[dim].is_static()) continue;
+    view.dims.insert(view.dims.begin() + static_cast<std::ptrdiff_t>(dim),
+                     Labels{graph.label(type.shape[dim])});
+  }
+  return view;
+}
+
+// No translation or lowering has to know of results without elements.
+std::optional<std::vector<View>> empty_results(const Translation& t) {
+  const auto is_empty_result = [&](front::ValueId id) { return is_empty(t.function.type(id)); };
+  if (t.eqn.out.empty() || !std::ranges::all_of(t.eqn.out, is_empty_result)) return std::nullopt;
+  std::vector<View> results;
+  for (front::ValueId id : t.eqn.out) {
+    results.push_back(empty_view(t.graph, t.function.type(id)));
+  }
+  return results;
 }
 
 }  // namespace
@@ -151,8 +170,9 @@ std::vector<View> Inliner::run(const front::Function& function, std::vector<View
       throw Error("E032", fmt::format("argument {} of function '{}' does not fit its type", i,
                                       function.name));
     }
-    values[function.params[i]] = constant_if_empty(*program_.graph, std::move(arguments[i]),
-                                                   function.type(function.params[i]));
+    const front::Type& type = function.type(function.params[i]);
+    values[function.params[i]] =
+        is_empty(type) ? empty_view(*program_.graph, type) : std::move(arguments[i]);
   }
   for (const front::Constant& constant : function.constants) {
     values[constant.value] = program_.graph->constant_view(constant.tensor, constant.path);
@@ -172,13 +192,16 @@ void Inliner::add(const front::Function& function, const front::Eqn& eqn,
   for (front::ValueId id : eqn.in) t.in.push_back(values[id]);
   try {
     const auto* call = find_row<CallRow>(kCalls, eqn.primitive);
-    std::vector<View> results =
-        call ? run(front::get_region(eqn, call->region), std::move(t.in)) : translate(t);
+    auto empty = empty_results(t);
+    std::vector<View> results = empty  ? *std::move(empty)
+                                : call ? run(front::get_region(eqn, call->region), std::move(t.in))
+                                       : translate(t);
     t.require(results.size() == eqn.out.size(), "the number of results does not fit");
     for (std::size_t i = 0; i < results.size(); ++i) {
       // The types in the file are what later equations rely on.
       t.require(fits(results[i], t.out_type(i)), "a result does not fit its type");
-      values[eqn.out[i]] = constant_if_empty(*program_.graph, std::move(results[i]), t.out_type(i));
+      values[eqn.out[i]] = is_empty(t.out_type(i)) ? empty_view(*program_.graph, t.out_type(i))
+                                                   : std::move(results[i]);
     }
   } catch (Error& error) {
     if (error.source().empty() && location_ < program_.locations->size()) {

@@ -45,7 +45,11 @@ Use reduce_equal(Graph& graph, std::string_view name, const Use& x, const Dim& c
 
 Use Graph::reduce(std::string_view name, Use operand, const Labels& over, DType dtype) {
   Labels axes = within(operand.flat(), over);
+  const auto has_no_elements = [&](Label label) { return size(label).is_zero(); };
+  const bool is_neutral = std::ranges::any_of(over, has_no_elements);
   for (Label label : without(over, axes)) {
+    // The neutral element is the same however often it is repeated.
+    if (is_neutral && !has_no_elements(label)) continue;
     if (Use shorter = reduce_equal(*this, name, operand, size(label), dtype)) {
       operand = std::move(shorter);
     } else {

@@ -141,6 +141,17 @@ struct ScanParts {
   Carry carry;
 };
 
+// No steps: the carry as it came, and results without elements.
+Values no_step(Ctx& c, Builder& op, const ScanParts& scan) {
+  Values outputs = scan.carry.initial;
+  for (std::size_t i = scan.carries; i < c.result_count(); ++i) {
+    const auto& [dtype, shape] = c.out_type(i);
+    outputs.push_back(
+        op.call_with_shape("Expand", {op.scalar(0, dtype), c.shape(shape)}, {}, shape));
+  }
+  return outputs;
+}
+
 // ONNX Runtime refuses a Scan over no steps, which a symbolic length may turn out to be.
 Values counted_loop(Ctx& c, const ScanParts& scan) {
   Values in{c.reshape(c.dim(scan.length), {}), Value()};
@@ -163,22 +174,29 @@ Results scan(Ctx& c) {
   if (xs.empty() && !scan.length.is_static() && (ys == 0 || !reverse)) {
     return spread(c, scan.carry, scan.carries, counted_loop(c, scan));
   }
-  const Graph body = subgraph(c.op, [&](Builder& op) {
-    Values outputs = scan.step(c, op);
-    if (xs.empty()) input(op, {DType::kBool, {}});
-    return outputs;
-  });
+  const bool has_xs = !xs.empty();
   // Scan needs something to scan over.
-  if (xs.empty()) xs.push_back(c.expand(c.scalar(0, DType::kBool), {scan.length}));
-  onnx::Args args{{"body", body}, {"num_scan_inputs", std::ssize(xs)}};
-  if (reverse) {
-    args.emplace_back("scan_input_directions", Ints(xs.size(), 1));
-    args.emplace_back("scan_output_directions", Ints(ys, 1));
-  }
+  if (!has_xs) xs.push_back(c.expand(c.scalar(0, DType::kBool), {scan.length}));
   Values in = scan.carry.initial;
   append(in, xs);
-  return spread(c, scan.carry, scan.carries,
-                c.op.call_n("Scan", in, scan.outputs(c), std::move(args)));
+  const auto steps = [&](Builder& outer) {
+    const Graph body = subgraph(outer, [&](Builder& op) {
+      Values outputs = scan.step(c, op);
+      if (!has_xs) input(op, {DType::kBool, {}});
+      return outputs;
+    });
+    onnx::Args args{{"body", body}, {"num_scan_inputs", std::ssize(xs)}};
+    if (reverse) {
+      args.emplace_back("scan_input_directions", Ints(xs.size(), 1));
+      args.emplace_back("scan_output_directions", Ints(ys, 1));
+    }
+    return outer.call_n("Scan", in, scan.outputs(c), std::move(args));
+  };
+  const Values outputs = can_be_zero(scan.length)
+                             ? unless_zero(c.op, c.dim(scan.length), steps,
+                                           [&](Builder& op) { return no_step(c, op, scan); })
+                             : steps(c.op);
+  return spread(c, scan.carry, scan.carries, outputs);
 }
 
 constexpr Row kRows[] = {

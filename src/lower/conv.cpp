@@ -38,17 +38,8 @@ Value batch_groups_as_features(Ctx& c, Value x, std::int64_t groups) {
   return c.reshape(c.transpose(c.reshape(x, apart), perm), merged);
 }
 
-// ONNX Runtime refuses a kernel that is larger than the image.
-bool is_empty(const Dims& shape) { return std::ranges::find(shape, Dim(0)) != shape.end(); }
-
-Value empty_result(Ctx& c) {
-  const Ints order = conv_order(c.eqn(), {}, {}).out[0];
-  Dims shape;
-  for (std::int64_t dim : order) shape.push_back(c.out_type().shape[static_cast<std::size_t>(dim)]);
-  return c.expand(c.op.scalar(0, c.out_type().dtype), shape);
-}
-
-// Negative padding and dilation of the input are done ahead of the op.
+// Negative padding, with what is padded at the other end, and dilation of the input are done ahead
+// of the op.
 struct Padding {
   PadConfig ahead;    // of all dims
   onnx::Args inside;  // of the op
@@ -63,10 +54,10 @@ Padding padding_of(Ctx& c) {
     const auto& pair = *given[i].get_if<front::List>();
     const std::int64_t low = *pair[0].get_if<std::int64_t>(),
                        high = *pair[1].get_if<std::int64_t>();
-    padding.ahead.push_back(
-        {std::min<std::int64_t>(low, 0), std::min<std::int64_t>(high, 0), dilation[i] - 1});
-    pads.push_back(std::max<std::int64_t>(low, 0));
-    high_ends.push_back(std::max<std::int64_t>(high, 0));
+    const bool is_ahead = low < 0 || high < 0;
+    padding.ahead.push_back({is_ahead ? low : 0, is_ahead ? high : 0, dilation[i] - 1});
+    pads.push_back(is_ahead ? 0 : low);
+    high_ends.push_back(is_ahead ? 0 : high);
   }
   pads.insert(pads.end(), high_ends.begin(), high_ends.end());
   padding.inside = {{"pads", pads}};
@@ -86,7 +77,6 @@ std::int64_t feature_groups(Ctx& c) {
 }
 
 Results conv_general_dilated(Ctx& c) {
-  if (is_empty(c.out_type().shape)) return empty_result(c);
   const DType dtype = c.out_type().dtype;
   Value x = c.cast(c.in(0), dtype);
   const Value weight = c.cast(c.in(1), dtype);

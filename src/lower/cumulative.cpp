@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "lower/pad.h"
+#include "lower/subgraph.h"
 
 namespace jaxport::lower {
 namespace {
@@ -39,24 +40,28 @@ Value by_scan(Ctx& c, Value x, const Along& along, const Monoid& monoid) {
   Dims rest = x.shape();
   rest.erase(rest.begin() + along.axis);
   const Value start = c.expand(c.op.scalar_like(x, monoid.neutral), rest);
-  auto body = std::make_shared<onnx::Graph>();
-  {
-    onnx::Builder inner(c.op, *body);
+  const auto step = [&](onnx::Builder& op) -> Values {
     const onnx::TensorType type{x.dtype(), rest};
-    const Value before = inner.input("", type), element = inner.input("", type);
-    const Value after = monoid.combine(inner, before, element);
-    inner.output(after, "");
-    inner.output(after, "");
-  }
+    const Value before = op.input("", type), element = op.input("", type);
+    const Value after = monoid.combine(op, before, element);
+    return {after, after};
+  };
   const std::int64_t direction = along.reverse ? 1 : 0;
-  const Values results = c.op.call_n("Scan", {start, x}, 2,
-                                     {{"body", body},
-                                      {"num_scan_inputs", 1},
-                                      {"scan_input_axes", {along.axis}},
-                                      {"scan_output_axes", {along.axis}},
-                                      {"scan_input_directions", {direction}},
-                                      {"scan_output_directions", {direction}}});
-  return results[1];
+  const auto steps = [&](onnx::Builder& op) -> Values {
+    return {op.call_n("Scan", {start, x}, 2,
+                      {{"body", subgraph(op, step)},
+                       {"num_scan_inputs", 1},
+                       {"scan_input_axes", {along.axis}},
+                       {"scan_output_axes", {along.axis}},
+                       {"scan_input_directions", {direction}},
+                       {"scan_output_directions", {direction}}})[1]};
+  };
+  const Dim length = x.shape()[static_cast<std::size_t>(along.axis)];
+  if (!can_be_zero(length)) return steps(c.op)[0];
+  const auto as_it_is = [&](onnx::Builder&) -> Values { return {x}; };
+  const Value result = unless_zero(c.op, c.dim(length), steps, as_it_is)[0];
+  c.op.set_shape(result, x.shape());
+  return result;
 }
 
 Value cumulated(Ctx& c, Value x, const Monoid& monoid) {

@@ -8,6 +8,7 @@
 #include "axis/pattern.h"
 #include "lower/emitter.h"
 #include "lower/norm.h"
+#include "lower/subgraph.h"
 
 namespace jaxport::lower {
 
@@ -194,6 +195,20 @@ void Emitter::emit_group_norm(const Node& node) {
   define(node, op_.call("GroupNormalization", operands, args), best);
 }
 
+// ONNX Runtime crashes where there is nothing to normalise.
+Value Emitter::instance_norm(const Node& node, const Values& operands) {
+  const auto normalised = [&](onnx::Builder& op) -> Values {
+    return {op.call("InstanceNormalization", operands,
+                    {{"epsilon", *node.attr("eps")->get_if<double>()}})};
+  };
+  const Dim count = size_of(node.role("a"), node.sizes);
+  if (!can_be_zero(count)) return normalised(op_)[0];
+  const auto as_it_is = [&](onnx::Builder&) -> Values { return {operands[0]}; };
+  const Value y = unless_zero(op_, shapes_.dim(count), normalised, as_it_is)[0];
+  op_.set_shape(y, operands[0].shape());
+  return y;
+}
+
 // A group norm scales each channel afterwards: InstanceNormalization has one scale for each group.
 void Emitter::emit_instance_norm(const Node& node) {
   const NormLabels labels(node);
@@ -216,8 +231,7 @@ void Emitter::emit_instance_norm(const Node& node) {
     return bring_full(*given, node.sizes, {labels.groups});
   };
   const Value x = bring(edge, node.sizes, grouped(best, labels));
-  Value y = op_.call("InstanceNormalization", {x, operand(scale, 1), operand(bias, 0)},
-                     {{"epsilon", *node.attr("eps")->get_if<double>()}});
+  Value y = instance_norm(node, {x, operand(scale, 1), operand(bias, 0)});
   if (is_group) {
     Arrangement channels{labels.channels()};
     channels.resize(best.size() - 1);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "lower/emitter.h"
+#include "lower/subgraph.h"
 
 namespace jaxport::lower {
 
@@ -53,6 +54,13 @@ Value cast(onnx::Builder& op, Value x, DType to) { return op.Cast(x, onnx::Args{
 // Of truth values, or of integers 0 and 1: all = min, any = max, xor = sum modulo 2.
 Value reduced_logical(onnx::Builder& op, const axis::Node& node, Value x, const Ints& axes,
                       bool keep) {
+  // ONNX Runtime has the neutral element of numbers only.
+  const auto can_be_empty = [&](std::int64_t axis) {
+    return can_be_zero(x.shape()[static_cast<std::size_t>(axis)]);
+  };
+  if (x.dtype() == DType::kBool && std::ranges::any_of(axes, can_be_empty)) {
+    return cast(op, reduced_logical(op, node, cast(op, x, DType::kU8), axes, keep), DType::kBool);
+  }
   if (node.name == "reduce_and") return reduced(op, "ReduceMin", x, axes, keep);
   if (node.name == "reduce_or") return reduced(op, "ReduceMax", x, axes, keep);
   const Value sum = reduced(op, "ReduceSum", cast(op, x, DType::kI64), axes, keep);

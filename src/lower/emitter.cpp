@@ -29,7 +29,9 @@ Dim size_of(const Labels& labels, const Dims& sizes) {
 }
 
 bool is_static(const Arrangement& arrangement, const Dims& sizes) {
-  return size_of(axis::flatten(arrangement), sizes).is_static();
+  return std::ranges::all_of(axis::flatten(arrangement), [&](Label label) {
+    return sizes[static_cast<std::size_t>(label)].is_static();
+  });
 }
 
 Dims shape_of(const Arrangement& arrangement, const Dims& sizes) {

@@ -118,6 +118,7 @@ class Emitter {
   void emit_norm(const Node& node);
   void emit_group_norm(const Node& node);
   void emit_instance_norm(const Node& node);
+  Value instance_norm(const Node& node, const Values& operands);
   std::vector<Arrangement> norm_candidates(const Node& node) const;
 
   // --- emit_contract.cpp

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lower/ctx.h"
+#include "lower/subgraph.h"
 
 namespace jaxport::lower {
 namespace {
@@ -17,8 +18,23 @@ Results recurrent(Ctx& c, std::string_view op, onnx::Args args) {
   }
   args.emplace_back("hidden_size", c.in_type(1).shape.back().value());
   if (c.param<bool>("reverse")) args.emplace_back("direction", "reverse");
-  Values results = c.op.call_n(op, in, c.result_count(), std::move(args));
-  std::rotate(results.begin(), results.begin() + 1, results.end());
+  const auto steps = [&](onnx::Builder& builder) {
+    Values results = builder.call_n(op, in, states + 1, args);
+    std::rotate(results.begin(), results.begin() + 1, results.end());
+    return results;
+  };
+  // ONNX Runtime crashes, or returns what was in memory, where there is no step or no sequence.
+  const auto nothing = [&](onnx::Builder& builder) {
+    Values results(c.operands().begin() + 3, c.operands().end() - 1);
+    const auto& [dtype, shape] = c.out_type(states);
+    results.push_back(
+        builder.call_with_shape("Expand", {builder.scalar(0, dtype), c.shape(shape)}, {}, shape));
+    return results;
+  };
+  const Dims& x = c.operands().back().shape();
+  const Dim count = x[0] * x[1];
+  Values results =
+      can_be_zero(count) ? unless_zero(c.op, c.dim(count), steps, nothing) : steps(c.op);
   for (std::size_t i = 0; i <= states; ++i) c.op.set_shape(results[i], c.out_type(i).shape);
   return results;
 }

@@ -5,6 +5,7 @@
 
 #include "axis/size_value.h"
 #include "lower/rewrite.h"
+#include "lower/subgraph.h"
 #include "lower/window.h"
 
 namespace jaxport::lower {
@@ -77,7 +78,9 @@ Use mean(Graph& graph, const Use& use, const axis::UseCounts& uses) {
   for (axis::Label label : x.flat()) {
     if (!axis::contains(q.sum.flat(), label)) over.push_back(label);
   }
-  if (!is_count(graph, q, graph.size_of(over))) return {};
+  const Dim count = graph.size_of(over);
+  // The mean of nothing is NaN, and ReduceMean gives 0.
+  if (can_be_zero(count) || !is_count(graph, q, count)) return {};
   return graph.reduce("reduce_mean", x, over, use.node->dtype);
 }
 

@@ -36,16 +36,31 @@ Value with_interior(Ctx& c, Value x, Value fill, const PadConfig& config) {
 
 // Negative padding: a slice.
 Value trimmed(Ctx& c, Value x, const PadConfig& config) {
-  Dims starts, ends, shape;
+  Ints starts, ends;
+  Dims shape;
   for (std::size_t i = 0; i < config.size(); ++i) {
     const std::int64_t low = std::min<std::int64_t>(config[i].low, 0),
                        high = std::min<std::int64_t>(config[i].high, 0);
-    starts.emplace_back(-low);
-    ends.push_back(x.shape()[i] + high);
-    shape.push_back(ends.back() + low);
+    starts.push_back(-low);
+    ends.push_back(high < 0 ? high : std::numeric_limits<std::int64_t>::max());
+    shape.push_back(x.shape()[i] + high + low);
   }
   if (shape == x.shape()) return x;
-  return c.op.call_with_shape("Slice", {x, c.shape(starts), c.shape(ends)}, {}, shape);
+  return c.op.call_with_shape("Slice", {x, c.ints(starts), c.ints(ends)}, {}, shape);
+}
+
+// Positive padding.
+Value widened(Ctx& c, Value x, Value fill, const PadConfig& config) {
+  Ints low, high;
+  Dims shape;
+  for (std::size_t i = 0; i < config.size(); ++i) {
+    low.push_back(std::max<std::int64_t>(config[i].low, 0));
+    high.push_back(std::max<std::int64_t>(config[i].high, 0));
+    shape.push_back(x.shape()[i] + low.back() + high.back());
+  }
+  if (shape == x.shape()) return x;
+  low.insert(low.end(), high.begin(), high.end());
+  return c.op.call_with_shape("Pad", {x, c.ints(low), fill}, {{"mode", "constant"}}, shape);
 }
 
 // Amounts that are computed at run time. Pad removes elements where they turn out negative.
@@ -107,6 +122,12 @@ front::Attrs reordered_rev(const front::Eqn& eqn, const Ints& order) {
   return {{"dimensions", front::Attr{dims}}};
 }
 
+// Of sizes that may turn out not to fit. An inferred dim (-1) would take any number of elements.
+Results reshape(Ctx& c) {
+  const Dims& shape = c.out_type().shape;
+  return c.op.call_with_shape("Reshape", {c.in(0), c.shape(shape)}, {{"allowzero", 1}}, shape);
+}
+
 Results dim_as_value(Ctx& c) {
   const front::Attr& attr = c.attr("dim");
   const auto* number = attr.get_if<std::int64_t>();
@@ -122,6 +143,7 @@ Results triangle(Ctx& c) {
 
 constexpr Row kRows[] = {{"dim_as_value", dim_as_value},
                          {.primitive = "pad", .lower = pad, .reordered = reordered_pad},
+                         {"reshape", reshape},
                          {.primitive = "rev", .lower = rev, .reordered = reordered_rev},
                          {"triangle", triangle}};
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
@@ -139,17 +161,8 @@ Value padded(Ctx& c, Value x, Value fill, const PadConfig& config) {
   if (std::ranges::any_of(config, [](const PadDim& d) { return d.interior != 0; })) {
     x = with_interior(c, x, fill, config);
   }
-  x = trimmed(c, x, config);
-  Ints low, high;
-  Dims shape;
-  for (std::size_t i = 0; i < config.size(); ++i) {
-    low.push_back(std::max<std::int64_t>(config[i].low, 0));
-    high.push_back(std::max<std::int64_t>(config[i].high, 0));
-    shape.push_back(x.shape()[i] + low.back() + high.back());
-  }
-  if (shape == x.shape()) return x;
-  low.insert(low.end(), high.begin(), high.end());
-  return c.op.call_with_shape("Pad", {x, c.ints(low), fill}, {{"mode", "constant"}}, shape);
+  // What is taken away at one end may be padding of the other: the order matters for short dims.
+  return trimmed(c, widened(c, x, fill, config), config);
 }
 
 std::span<const Row> shape_rows() { return kRows; }

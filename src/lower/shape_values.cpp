@@ -190,14 +190,13 @@ Value ShapeValues::shape(const Dims& dims) {
   return parts.size() == 1 ? parts[0] : op_.call("Concat", parts, {{"axis", 0}});
 }
 
-Value ShapeValues::reshape_target(const Dims& from, const Dims& to) {
+std::optional<Value> ShapeValues::constant_target(const Dims& from, const Dims& to) {
   std::vector<std::int64_t> target;
   int unknown = 0;
-  bool has_zero = false;
   for (std::size_t i = 0; i < to.size(); ++i) {
+    if (to[i].is_zero()) return std::nullopt;  // it would read as "copy"
     if (to[i].is_static()) {
       target.push_back(to[i].value());
-      has_zero = has_zero || to[i].value() == 0;
     } else if (i < from.size() && from[i] == to[i]) {
       target.push_back(0);
     } else {
@@ -205,8 +204,7 @@ Value ShapeValues::reshape_target(const Dims& from, const Dims& to) {
       ++unknown;
     }
   }
-  // A size of zero would read as "copy", and -1 cannot be divided out of it.
-  return unknown <= 1 && !has_zero ? op_.ints(target) : shape(to);
+  return unknown <= 1 ? std::optional(op_.ints(target)) : std::nullopt;
 }
 
 namespace {
@@ -240,9 +238,11 @@ Value ShapeValues::reshape(Value x, const Dims& to) {
     if (const auto units = extra_units(x.shape(), to)) return op_.Squeeze(x, op_.ints(*units));
     if (const auto units = extra_units(to, x.shape())) return op_.Unsqueeze(x, op_.ints(*units));
   }
-  const bool has_zero = std::ranges::any_of(to, [](const Dim& d) { return d == Dim(0); });
-  const onnx::Args args = has_zero ? onnx::Args{{"allowzero", 1}} : onnx::Args{};
-  return op_.call_with_shape("Reshape", {x, reshape_target(x.shape(), to)}, args, to);
+  if (const auto target = constant_target(x.shape(), to)) {
+    return op_.call_with_shape("Reshape", {x, *target}, {}, to);
+  }
+  // A size that turns out to be 0 must not read as "copy".
+  return op_.call_with_shape("Reshape", {x, shape(to)}, {{"allowzero", 1}}, to);
 }
 
 Value ShapeValues::expand(Value x, const Dims& to) {

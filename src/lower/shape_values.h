@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,11 +21,8 @@ class ShapeValues {
 
   void add_input(onnx::Value input, const Dims& shape);
 
-  onnx::Value dim(const Dim& dim);      // i64[1]
-  onnx::Value shape(const Dims& dims);  // i64[rank]; a constant when all are static
-  // The shape operand of a Reshape from `from` to `to`: a constant where 0 (copy) and one -1 can
-  // say it.
-  onnx::Value reshape_target(const Dims& from, const Dims& to);
+  onnx::Value dim(const Dim& dim);                     // i64[1]
+  onnx::Value shape(const Dims& dims);                 // i64[rank]; a constant when all are static
   onnx::Value reshape(onnx::Value x, const Dims& to);  // no node when the shape is already that
   onnx::Value expand(onnx::Value x, const Dims& to);
 
@@ -34,6 +32,8 @@ class ShapeValues {
     std::int64_t axis;
     Dim size;
   };
+  // The shape operand of a Reshape from `from` to `to`, where 0 (copy) and one -1 can say it.
+  std::optional<onnx::Value> constant_target(const Dims& from, const Dims& to);
   void find_solutions();
   onnx::Value symbol(const std::string& name);
   onnx::Value solve(const std::string& name, const Source& source);

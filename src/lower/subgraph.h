@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of If, Loop and Scan.
+// Graphs inside the graph: bodies of control flow, and what runs only where there are elements.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,18 @@
 
 namespace jaxport::lower {
 
+using Build = std::function<onnx::Values(onnx::Builder&)>;
+
 // A graph inside that of `outer`; `fill` builds it and returns its outputs.
-inline std::shared_ptr<onnx::Graph> subgraph(
-    onnx::Builder& outer, const std::function<onnx::Values(onnx::Builder&)>& fill) {
-  auto graph = std::make_shared<onnx::Graph>();
-  onnx::Builder op(outer, *graph);
-  for (const onnx::Value& value : fill(op)) op.output(value, "");
-  return graph;
-}
+std::shared_ptr<onnx::Graph> subgraph(onnx::Builder& outer, const Build& fill);
+
+// Whether the size is 0 for some sizes of the inputs. JAX takes symbols to be at least 1, but an
+// empty batch reaches a model all the same.
+bool can_be_zero(const Dim& size);
+
+// What `values` builds, or what `otherwise` builds where `count` (i64[1]) turns out to be 0: for
+// kernels of ONNX Runtime that fail or crash then.
+onnx::Values unless_zero(onnx::Builder& op, onnx::Value count, const Build& values,
+                         const Build& otherwise);
 
 }  // namespace jaxport::lower

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/subgraph.h"
+
+#include <algorithm>
+
+namespace jaxport::lower {
+
+std::shared_ptr<onnx::Graph> subgraph(onnx::Builder& outer, const Build& fill) {
+  auto graph = std::make_shared<onnx::Graph>();
+  onnx::Builder op(outer, *graph);
+  for (const onnx::Value& value : fill(op)) op.output(value, "");
+  return graph;
+}
+
+bool can_be_zero(const Dim& size) {
+  if (size.is_static()) return size.is_zero();
+  // 2*T + 1: products of symbols, which are not negative, and a positive number.
+  const auto is_symbol = [](const DimFactor& factor) {
+    return factor.atom->op == DimAtom::Op::kSymbol;
+  };
+  const auto& terms = size.expr()->terms;
+  const bool adds_up = std::ranges::all_of(terms, [&](const DimTerm& term) {
+    return term.coefficient > 0 && std::ranges::all_of(term.factors, is_symbol);
+  });
+  return !adds_up ||
+         std::ranges::none_of(terms, [](const DimTerm& t) { return t.factors.empty(); });
+}
+
+onnx::Values unless_zero(onnx::Builder& op, onnx::Value count, const Build& values,
+                         const Build& otherwise) {
+  const auto some = subgraph(op, values), none = subgraph(op, otherwise);
+  const onnx::Value is_some = op.Cast(count, onnx::Args{{"to", DType::kBool}});
+  return op.call_n("If", {is_some}, some->outputs.size(),
+                   {{"then_branch", some}, {"else_branch", none}});
+}
+
+}  // namespace jaxport::lower
