@@ -2,6 +2,7 @@
 #include "lower/layout.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "lower/label_set.h"
@@ -37,12 +38,13 @@ std::vector<Dim> inner_boundaries(const Piece& piece, const std::vector<Dim>& bo
   for (const Dim& at : boundaries) {
     if (divides_properly(piece.stride, at) && divides_properly(at, end)) inner.push_back(at);
   }
+  // Counted ahead: nothing may look at what is being sorted.
+  const std::vector<Dim> all = inner;
   auto divisors = [&](const Dim& at) {
     return std::ranges::count_if(
-        inner, [&](const Dim& other) { return exact_div(at, other).has_value(); });
+        all, [&](const Dim& other) { return exact_div(at, other).has_value(); });
   };
-  std::ranges::stable_sort(inner,
-                           [&](const Dim& a, const Dim& b) { return divisors(a) > divisors(b); });
+  std::ranges::stable_sort(inner, std::greater<>(), divisors);
   return inner;
 }
 
@@ -241,13 +243,24 @@ Layout to_layout(const Arrangement& arrangement, const Pieces& pieces) {
 
 Arrangement to_arrangement(const Layout& layout, const axis::Pattern& axes, const Dims& sizes) {
   const Pieces pieces = label_pieces(axes, sizes);
+  const auto holds = [&](const Piece& piece, axis::Label label) {
+    return overlap(piece, pieces[static_cast<std::size_t>(label)]);
+  };
+  // Of [4 B] seen as (B 4) nothing can be said about where the labels lie.
+  const auto is_seen = [&](axis::Label label) {
+    return std::ranges::any_of(layout, [&](const PhysicalDim& dim) {
+      return std::ranges::any_of(dim, [&](const Piece& piece) { return holds(piece, label); });
+    });
+  };
   LabelSet done(sizes.size());
   Arrangement result;
   for (const PhysicalDim& dim : layout) {
     axis::Labels labels;
     for (const Piece& piece : dim) {
-      for (axis::Label label : axes[static_cast<std::size_t>(piece.axis)]) {
-        if (done.has(label) || !overlap(piece, pieces[static_cast<std::size_t>(label)])) continue;
+      const axis::Labels& axis = axes[static_cast<std::size_t>(piece.axis)];
+      const bool is_whole = !std::ranges::all_of(axis, is_seen);
+      for (axis::Label label : axis) {
+        if (done.has(label) || (!is_whole && !holds(piece, label))) continue;
         done.add({label});
         labels.push_back(label);
       }

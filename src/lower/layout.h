@@ -31,7 +31,7 @@ Pieces label_pieces(const axis::Pattern& axes, const Dims& sizes);
 // Labels that the operand lacks are left out.
 Layout to_layout(const Arrangement& arrangement, const Pieces& pieces);
 // A layout in the labels that run over the axes of its value. A label that the layout tears apart
-// stays whole, at its first appearance.
+// stays whole, at its first appearance; so does an axis of which symbolic sizes hide the parts.
 Arrangement to_arrangement(const Layout& layout, const axis::Pattern& axes, const Dims& sizes);
 // Canonical form: adjacent pieces of one axis inside a dim become one.
 Layout merged(const Layout& layout);
