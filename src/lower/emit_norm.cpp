@@ -154,10 +154,10 @@ void Emitter::emit_norm(const Node& node) {
     const double cost = price(edge, node.sizes, candidate) + regret(node, candidate);
     if (cost < best_price) best_price = cost, best = std::move(candidate);
   }
-  Arrangement inner;
-  for (const Labels& dim : best) {
-    if (along.has_any(dim)) inner.push_back(dim);
-  }
+  // The op normalises all dims from its axis on: unit dims between and behind count.
+  const auto first =
+      std::ranges::find_if(best, [&](const Labels& dim) { return along.has_any(dim); });
+  const Arrangement inner(first, best.end());
   const bool center = flag(node, "center"), has_scale = flag(node, "scale");
   Values operands{bring(edge, node.sizes, best)};
   operands.push_back(has_scale  // the op requires a scale

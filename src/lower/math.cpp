@@ -98,28 +98,41 @@ Results atan2(Ctx& c) {
   return c.op.Where(has_sign(c, y), c.op.Neg(mirrored), mirrored);
 }
 
-bool is_float_literal(const Ctx& c, std::size_t i) {
-  const Value& x = c.in(i);
-  return is_float(x.dtype()) && x.is_scalar() && c.op.known(x) != nullptr;
+// A literal that Clip takes as a bound. ONNX Runtime's Clip ignores a bound that is NaN, where JAX
+// gives NaN.
+bool is_bound(const Ctx& c, const Value& x) {
+  if (!x.is_scalar()) return false;
+  if (!is_float(x.dtype())) return true;
+  const Tensor* literal = c.op.known(x);
+  return literal != nullptr && !std::isnan(literal->at(0));
 }
 
 // ONNX Clip takes scalar bounds only. Both forms give hi when lo > hi, as lax.clamp does.
 Results clamp(Ctx& c) {
   auto [lo, x, hi] = c.in<3>();
-  if (lo.is_scalar() && hi.is_scalar()) return c.op.Clip(x, lo, hi);
+  if (is_bound(c, lo) && is_bound(c, hi)) return c.op.Clip(x, lo, hi);
   return c.op.Min(c.op.Max(x, lo), hi);
 }
 
-// With one constant bound. Clip is faster than Max and Min, and fuses with convolutions.
+bool is_float_bound(const Ctx& c, std::size_t i) {
+  return is_float(c.in(i).dtype()) && is_bound(c, c.in(i));
+}
+
+// With one constant bound. Clip is faster than Max and Min, and fuses with convolutions. The other
+// bound is written: for one that is left out ONNX Runtime takes the largest finite number.
 Results max(Ctx& c) {
+  const double infinity = std::numeric_limits<double>::infinity();
   for (std::size_t i : {0u, 1u}) {
-    if (is_float_literal(c, i)) return c.op.Clip(c.in(1 - i), c.in(i));
+    if (!is_float_bound(c, i)) continue;
+    return c.op.Clip(c.in(1 - i), c.in(i), c.op.scalar_like(c.in(i), infinity));
   }
   return c.op.Max(c.in(0), c.in(1));
 }
 Results min(Ctx& c) {
+  const double infinity = std::numeric_limits<double>::infinity();
   for (std::size_t i : {0u, 1u}) {
-    if (is_float_literal(c, i)) return c.op.Clip(c.in(1 - i), Value(), c.in(i));
+    if (!is_float_bound(c, i)) continue;
+    return c.op.Clip(c.in(1 - i), c.op.scalar_like(c.in(i), -infinity), c.in(i));
   }
   return c.op.Min(c.in(0), c.in(1));
 }

@@ -53,6 +53,20 @@ Use combine(Graph& graph, std::string_view name, const Use& a, const Use& b) {
   return graph.pointwise(name, {a, b}, a.node->dtype);
 }
 
+// A weight times the scale keeps its digits: no infinity that a sum would turn into NaN, nothing
+// that leaves the range of f32 before it meets x. Zero is fine.
+bool is_tame(const Use& scale) {
+  constexpr int kLargestExponent = 40;
+  const Tensor& values = scale.node->data;
+  if (scale.node->kind != Kind::kConstant) return false;
+  for (std::int64_t i = 0; i < values.size(); ++i) {
+    const double value = values.at(i);
+    if (!std::isfinite(value)) return false;
+    if (value != 0 && std::abs(std::ilogb(value)) > kLargestExponent) return false;
+  }
+  return true;
+}
+
 // scale * x + shift
 struct Affine {
   Use x;
@@ -151,7 +165,7 @@ Use scaled_convolution(Graph& graph, const Use& x, const Use& scale, const UseCo
 }
 
 Use scaled_by_weight(Graph& graph, const Use& x, const Use& scale, const UseCounts& uses) {
-  if (!is_wide(*x.node) || uses[x.node] > 1) return {};
+  if (!is_wide(*x.node) || uses[x.node] > 1 || !is_tame(scale)) return {};
   if (x.node->kind == Kind::kContract) return scaled_contraction(graph, x, scale, uses);
   if (!x.node->is(Kind::kPrim, "conv_general_dilated")) return {};
   return scaled_convolution(graph, x, scale, uses);
@@ -171,7 +185,8 @@ Use after(Graph& graph, const Use& root, const UseCounts& uses) {
   if (a.steps == 0) return {};
   Use y = a.scale ? scaled_by_weight(graph, a.x, a.scale, uses) : Use{};
   if (!y) {
-    if (!is_shorter(a) || (a.scale && a.shift && !is_moderate(a.shift))) return {};
+    if (!is_shorter(a) || (a.scale && !is_tame(a.scale))) return {};
+    if (a.scale && a.shift && !is_moderate(a.shift)) return {};
     y = a.scale ? combine(graph, "mul", a.x, a.scale) : a.x;
   }
   return a.shift ? combine(graph, "add", y, a.shift) : y;
@@ -189,6 +204,7 @@ Use before(Graph& graph, const Use& root, const UseCounts& uses) {
       return !part || axis::without(part.flat(), over).empty();
     };
     if (a.steps == 0 || !fits(a.scale) || !fits(a.shift)) continue;
+    if ((a.scale && !is_tame(a.scale)) || (a.shift && !is_moderate(a.shift))) continue;
     if (!(axis::within(over, a.x.flat()) == over)) continue;
     const DType dtype = root.node->dtype;
     const Use scaled = a.scale ? combine(graph, "mul", weight, a.scale) : weight;
@@ -256,6 +272,7 @@ Use before_convolution(Graph& graph, const Use& root, const UseCounts& uses) {
     return !part || axis::without(part.flat(), features).empty();
   };
   if (a.steps == 0 || !fits(a.scale) || !fits(a.shift)) return {};
+  if (a.scale && !is_tame(a.scale)) return {};
   if (a.shift && (!is_unpadded(conv) || !is_moderate(a.shift))) return {};
   if (!axis::without(operand.flat(), a.x.flat()).empty()) return {};
   kernel.labels[axes->kernel_in] = features;

@@ -29,10 +29,14 @@ Quotient quotient_of(Graph& graph, const Use& use) {
   return q;
 }
 
+// The reciprocal of a count is as near to it as its dtype can be, and f32 at least.
 bool is_count(const Graph& graph, const Quotient& q, const Dim& n) {
   if (q.divides) return axis::size_value(graph, q.count) == std::optional(n);
   const auto factor = graph.scalar_value(q.count);
-  return factor && n.is_static() && std::abs(*factor * static_cast<double>(n.value()) - 1) < 1e-7;
+  const DType dtype = q.count.node->dtype == DType::kF64 ? DType::kF64 : DType::kF32;
+  return factor && n.is_static() &&
+         std::abs(*factor * static_cast<double>(n.value()) - 1) <
+             std::ldexp(1, -mantissa_bits(dtype));
 }
 
 bool is_plain(const Window& window, std::size_t dim) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "raise/moment.h"
 
+#include <cmath>
+
+#include "raise/premise.h"
+
 namespace jaxport::raise {
 namespace {
 
@@ -73,41 +77,40 @@ std::optional<Moment> one_pass(Graph& graph, const Term& squares, const Term& me
   return std::nullopt;
 }
 
-// max(0, u) -> u, select(u < 0, u, 0) -> u
-Use without_clamp(Graph& graph, const Use& use) {
-  if (is_pointwise(use, "select_n") && use.node->edges.size() == 3) {
-    const Use test = graph.child(use, 0), u = graph.child(use, 1);
-    const bool clamps = is_pointwise(test, "lt") && graph.child(test, 0) == u &&
-                        graph.scalar_value(graph.child(test, 1)) == 0.0 &&
-                        graph.scalar_value(graph.child(use, 2)) == 0.0;
-    return clamps ? u : Use{};
+// The moment that the terms of a sum are, without eps.
+std::optional<Moment> moment_in(Graph& graph, const Sum& sum) {
+  if (sum.terms.size() == 1) return two_pass(graph, sum.terms[0]);
+  if (sum.terms.size() != 2) return std::nullopt;
+  auto moment = one_pass(graph, sum.terms[0], sum.terms[1]);
+  return moment ? moment : one_pass(graph, sum.terms[1], sum.terms[0]);
+}
+
+// A mean of squares is not negative. Nor is a variance, but for the rounding noise of its one-pass
+// form. So a clamp at zero is idle around them, and around them plus what is not negative.
+std::optional<Moment> moment_below_clamp(Graph& graph, const Use& clamped, double& constant) {
+  const Use u = clamped_at_zero(graph, clamped);
+  if (!u) return std::nullopt;
+  const Sum sum = terms(graph, u);
+  constant += sum.constant;
+  auto moment = moment_in(graph, sum);
+  if (moment && moment->problem.empty() && !(sum.constant >= 0)) {
+    moment->problem = "what is clamped at zero may be negative";
   }
-  if (!is_pointwise(use, "max")) return {};
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (graph.scalar_value(graph.child(use, i)) == 0.0) return graph.child(use, 1 - i);
-  }
-  return {};
+  return moment;
 }
 
 }  // namespace
 
 std::optional<Moment> moment_of(Graph& graph, const Use& use) {
-  Sum sum = terms(graph, use);
-  if (sum.terms.size() == 1 && sum.terms[0].coefficient == 1) {
-    if (const Use inner = without_clamp(graph, sum.terms[0].use)) {
-      const double eps = sum.constant;
-      sum = terms(graph, inner);
-      sum.constant += eps;
-    }
+  const Sum sum = terms(graph, use);
+  double eps = sum.constant;
+  auto moment = moment_in(graph, sum);
+  if (!moment && sum.terms.size() == 1 && sum.terms[0].coefficient == 1) {
+    moment = moment_below_clamp(graph, sum.terms[0].use, eps);
   }
-  if (sum.constant < 0) return std::nullopt;
-  std::optional<Moment> moment;
-  if (sum.terms.size() == 1) moment = two_pass(graph, sum.terms[0]);
-  if (sum.terms.size() == 2) {
-    moment = one_pass(graph, sum.terms[0], sum.terms[1]);
-    if (!moment) moment = one_pass(graph, sum.terms[1], sum.terms[0]);
-  }
-  if (moment) moment->eps = sum.constant / moment->ratio;
+  if (!moment || !moment->problem.empty()) return moment;
+  if (!(eps >= 0) || std::isinf(eps)) return std::nullopt;
+  moment->eps = eps / moment->ratio;
   return moment;
 }
 

@@ -17,8 +17,9 @@ struct Moment {
   std::string problem;  // why it is not quite one; empty when it is
 };
 
-// mean_a x^2 + eps, mean_a (x - mean_a x)^2 + eps or mean_a x^2 - (mean_a x)^2 + eps, the last two
-// also clamped at zero before eps is added; and the same with a sum in place of the outer mean.
+// mean_a x^2 + eps, mean_a (x - mean_a x)^2 + eps or mean_a x^2 - (mean_a x)^2 + eps; and the same
+// with a sum in place of the outer mean. It may be clamped at zero, together with a part of eps
+// that is not negative: a clamp around a negative part is not idle.
 std::optional<Moment> moment_of(axis::Graph& graph, const axis::Use& use);
 
 }  // namespace jaxport::raise

@@ -303,6 +303,23 @@ constexpr std::string_view kRmsNormNearMisses[] = {
   %col: f32[B,1] = reshape %inv {new_sizes = (B, 1)}
   %y: f32[B,8] = mul %x %col
   return %y
+})",
+    // The clamp sees the mean square less 0.2, which may be negative.
+    R"(func @clamp_takes_effect(%x: f32[B,8]) -> (%y) {
+  %n: f32[] = constant 8.0
+  %less: f32[] = constant 0.2
+  %zero: f32[] = constant 0.0
+  %eps: f32[] = constant 0.3
+  %sq: f32[B,8] = square %x
+  %ssq: f32[B] = reduce_sum %sq {axes = (1)}
+  %msq: f32[B] = div %ssq %n
+  %dif: f32[B] = sub %msq %less
+  %max: f32[B] = max %dif %zero
+  %safe: f32[B] = add %max %eps
+  %inv: f32[B] = rsqrt %safe
+  %col: f32[B,1] = reshape %inv {new_sizes = (B, 1)}
+  %y: f32[B,8] = mul %x %col
+  return %y
 })"};
 // equinox.nn.RMSNorm without scale
 const Rule kRmsNorm{

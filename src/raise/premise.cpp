@@ -198,4 +198,26 @@ bool is_beyond(double fill, double literal) {
   return absorbs(fill) && literal * kMargin <= -fill;
 }
 
+// --- clamps
+
+namespace {
+
+bool is_zero(const Graph& graph, const Use& use) { return graph.scalar_value(use) == 0.0; }
+
+}  // namespace
+
+Use clamped_at_zero(Graph& graph, const Use& use) {
+  if (is_pointwise(use, "select_n") && use.node->edges.size() == 3) {
+    const Use test = graph.child(use, 0), u = graph.child(use, 1);
+    const bool clamps = is_pointwise(test, "lt") && graph.child(test, 0) == u &&
+                        is_zero(graph, graph.child(test, 1)) && is_zero(graph, graph.child(use, 2));
+    return clamps ? u : Use{};
+  }
+  if (!is_pointwise(use, "max")) return {};
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (is_zero(graph, graph.child(use, i))) return graph.child(use, 1 - i);
+  }
+  return {};
+}
+
 }  // namespace jaxport::raise

@@ -51,4 +51,10 @@ double largest_literal(const axis::Node& root);
 // A fill beside which a bias made of such numbers is of ordinary size.
 bool is_beyond(double fill, double literal);
 
+// --- clamps
+
+// u for max(u, 0) and select(u < 0, 0, u), which both keep NaN; an empty Use for anything else. Who
+// drops the clamp shows that u is not negative.
+axis::Use clamped_at_zero(axis::Graph& graph, const axis::Use& use);
+
 }  // namespace jaxport::raise

@@ -27,6 +27,8 @@ std::int64_t integer_exponent(const axis::Node& node) {
 
 bool is_literal(const axis::Node& node) { return node.kind == Kind::kConstant && node.out.empty(); }
 
+bool is_whole(double value) { return std::trunc(value) == value; }
+
 // A node that factors() looks into.
 bool is_power(const axis::Node& node) {
   constexpr std::string_view kPowers[] = {"div", "integer_pow", "mul", "neg", "rsqrt", "sqrt"};
@@ -49,9 +51,13 @@ void collect_factors(Graph& graph, const Use& use, double exponent, int depth, P
     collect_factors(graph, operand, exponent * power, depth - 1, into);
   };
   // sqrt(a * b) is not sqrt(a) * sqrt(b) for negative a and b: roots stay closed, and `exponent` is
-  // an integer on the way down.
+  // an integer on the way down. Nor is sqrt(a)^2 a.
   const auto multiply_by_root = [&](double power) {
-    into.powers.push_back({operands[0], exponent * power});
+    if (is_whole(exponent * power) && !is_whole(power)) {
+      into.powers.push_back({use, exponent});
+    } else {
+      into.powers.push_back({operands[0], exponent * power});
+    }
   };
   if (node.name == "mul" || node.name == "div") {
     multiply_by(operands[0], 1);
@@ -116,7 +122,7 @@ Use raised_to(Graph& graph, const Power& power, DType dtype) {
   if (e == 1) return power.base;
   if (e == 0.5) return graph.pointwise("sqrt", {power.base}, dtype);
   if (e == -0.5) return graph.pointwise("rsqrt", {power.base}, dtype);
-  if (std::trunc(e) == e) {
+  if (is_whole(e)) {
     return graph.pointwise("integer_pow", {power.base}, dtype,
                            {{"y", front::Attr{static_cast<std::int64_t>(e)}}});
   }

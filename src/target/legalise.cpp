@@ -11,6 +11,7 @@
 #include "onnx/builder.h"
 #include "onnx/check.h"
 #include "onnx/walk.h"
+#include "target/cast_order.h"
 #include "target/compose.h"
 #include "target/kernels.h"
 #include "target/magnitude.h"
@@ -240,13 +241,16 @@ void legalise(Model& model, Target target) {
   if (opset < onnx::kOldestOpset || opset > onnx::kNewestOpset) return;
   for (int round = 0; round < kMostRounds; ++round) {
     const Magnitudes magnitudes(model);
-    if (all_run(model, target, magnitudes)) {
-      if (target == Target::kOnnxRuntime) keep_scales(model);
-      return;
-    }
+    if (all_run(model, target, magnitudes)) return;
     Legaliser(model, target, magnitudes).run();
   }
   throw Error("BUG", "the model does not become legal");
+}
+
+bool avoid_faults(Model& model, Target target) {
+  if (target != Target::kOnnxRuntime) return false;
+  const bool moved = cast_before_transposing(model);
+  return keep_scales(model) || moved;
 }
 
 }  // namespace jaxport::target

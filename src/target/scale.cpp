@@ -2,6 +2,8 @@
 #include "target/scale.h"
 
 #include <algorithm>
+#include <cmath>
+#include <ranges>
 #include <utility>
 
 #include "onnx/builder.h"
@@ -12,62 +14,113 @@ namespace {
 
 using onnx::Builder;
 using onnx::Graph;
+using onnx::kAbsent;
 using onnx::Model;
 using onnx::Node;
 using onnx::Value;
+using onnx::ValueId;
 
-bool is_f64(const Model& model, onnx::ValueId id) {
-  return id != onnx::kAbsent && model.values[id].type &&
-         model.values[id].type->dtype == DType::kF64;
+// Scales within 2^-20 and 2^20 do not leave the range of f32 before six of them meet.
+constexpr int kLargestExponent = 20;
+
+// The dtypes in which ONNX Runtime merges scales on the CPU.
+bool is_merged_dtype(const Model& model, ValueId id) {
+  if (id == kAbsent || !model.values[id].type) return false;
+  const DType dtype = model.values[id].type->dtype;
+  return dtype == DType::kF32 || dtype == DType::kF64;
 }
 
-bool has_f64_matmul(const Model& model) {
-  bool found = false;
-  onnx::for_each_graph(model.graph, [&](const Graph& graph) {
-    found = found || std::ranges::any_of(graph.nodes, [&](const Node& node) {
-              return node.op == "MatMul" && is_f64(model, node.out[0]);
-            });
+bool has_matmul(const Graph& graph, const Model& model) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return node.op == "MatMul" && is_merged_dtype(model, node.out[0]);
   });
-  return found;
 }
 
-bool fits_f32(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
+// alpha stands for the factor: it is no extreme one, and of f64 a power of two.
+bool fits_alpha(double factor, DType dtype) {
+  int exponent = 0;
+  const double mantissa = std::frexp(std::abs(factor), &exponent);
+  if (!std::isfinite(factor) || factor == 0 || std::abs(exponent) > kLargestExponent) return false;
+  return dtype == DType::kF32 || mantissa == 0.5;
+}
+
+// A product with a constant of one element.
+struct Scale {
+  std::size_t at;  // the operand that is the constant
+  bool fits_alpha;
+};
 
 class Keeper {
  public:
   explicit Keeper(Model& model) : model_(model) {}
 
-  void rewrite(Graph& graph, Builder& op) {
-    for (Node& node : std::exchange(graph.nodes, {})) {
+  bool rewrite(Graph& graph, Builder& op) {
+    bool changed = false;
+    for (Node& node : graph.nodes) {
       onnx::for_each_subgraph(node, [&](Graph& inner) {
         Builder inner_op(op, inner);
-        rewrite(inner, inner_op);
+        changed |= rewrite(inner, inner_op);
       });
-      if (const auto at = lossy_scale(op, node)) {
+    }
+    if (!has_matmul(graph, model_)) return changed;
+    const std::vector<bool> is_kept = kept_apart(graph, op);
+    if (std::ranges::find(is_kept, true) == is_kept.end()) return changed;
+    std::vector<Node> nodes = std::exchange(graph.nodes, {});
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      Node& node = nodes[i];
+      if (is_kept[i]) {
+        const std::size_t at = scale_of(op, node)->at;
         op.set_origin(model_.origins[node.origin]);
-        node.in[*at] = repeated(op, node.in[*at], node.in[1 - *at]).id();
+        node.in[at] = repeated(op, node.in[at], node.in[1 - at]).id();
       }
       graph.nodes.push_back(std::move(node));
     }
+    return true;
   }
 
  private:
-  // The operand of a product that is a constant of one element which f32 would round.
-  std::optional<std::size_t> lossy_scale(const Builder& op, const Node& node) const {
+  std::optional<Scale> scale_of(const Builder& op, const Node& node) const {
     const bool divides = node.op == "Div";
-    if ((!divides && node.op != "Mul") || !is_f64(model_, node.out[0])) return std::nullopt;
+    if ((!divides && node.op != "Mul") || !is_merged_dtype(model_, node.out[0])) {
+      return std::nullopt;
+    }
     for (std::size_t i = divides ? 1 : 0; i < 2; ++i) {
       const Tensor* constant = op.known(Value(&op, node.in[i]));
       if (!constant || constant->size() != 1) continue;
-      const double value = constant->at(0);
-      if (!fits_f32(value) || (divides && !fits_f32(1 / value))) return i;
+      return Scale{i, fits_alpha(constant->at(0), model_.values[node.out[0]].type->dtype)};
     }
     return std::nullopt;
   }
 
+  // By node: a scale that must not be merged. Backwards, so that the ways to products are known:
+  // bit n of a value says that n scales lie on some way from it to a MatMul.
+  std::vector<bool> kept_apart(const Graph& graph, const Builder& op) const {
+    std::vector<bool> is_kept(graph.nodes.size()), is_product(model_.values.size());
+    std::vector<std::uint32_t> ways(model_.values.size());
+    for (const Node& node : graph.nodes) {
+      if (node.op == "MatMul") is_product[node.out[0]] = true;
+    }
+    for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+      const Node& node = graph.nodes[i];
+      const bool is_matmul = node.op == "MatMul" && is_merged_dtype(model_, node.out[0]);
+      if (is_matmul) ways[node.in[0]] |= 1, ways[node.in[1]] |= 1;
+      if (node.op == "Transpose") ways[node.in[0]] |= ways[node.out[0]];  // it is merged before
+      const auto scale = scale_of(op, node);
+      if (!scale) continue;
+      const ValueId scaled = node.in[1 - scale->at];
+      const std::uint32_t below = ways[node.out[0]];
+      const bool is_beside = below != 0 || is_product[scaled];
+      const bool differs_by_one = (below & (below >> 1)) != 0;
+      is_kept[i] = (is_beside && !scale->fits_alpha) || differs_by_one;
+      if (!is_kept[i]) ways[scaled] |= below << 1;
+    }
+    return is_kept;
+  }
+
   // The constant as often as the last dim of the product that is no unit dim is long.
-  Value repeated(Builder& op, onnx::ValueId constant, onnx::ValueId other) const {
-    const Tensor element = scalar(DType::kF64, op.known(Value(&op, constant))->at(0));
+  Value repeated(Builder& op, ValueId constant, ValueId other) const {
+    const Tensor element =
+        scalar(model_.values[constant].type->dtype, op.known(Value(&op, constant))->at(0));
     const Dims& dims = *model_.values[other].type->shape;
     const auto is_unit = [](const Dim& dim) { return dim == Dim(1); };
     const auto last = std::ranges::find_if_not(dims.rbegin(), dims.rend(), is_unit);
@@ -89,10 +142,9 @@ class Keeper {
 
 }  // namespace
 
-void keep_scales(Model& model) {
-  if (!has_f64_matmul(model)) return;
+bool keep_scales(Model& model) {
   Builder op(model, static_cast<int>(model.opset()), onnx::DTypeRule::kAny);
-  Keeper(model).rewrite(model.graph, op);
+  return Keeper(model).rewrite(model.graph, op);
 }
 
 }  // namespace jaxport::target

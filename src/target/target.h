@@ -25,4 +25,9 @@ bool runs(Target target, std::string_view op, int opset, DType dtype);
 // Error E013: there is neither a wider dtype nor a composition.
 void legalise(onnx::Model& model, Target target);
 
+// ONNX Runtime rewrites models when it loads them, and some of its rewrites are wrong. The patterns
+// that they start from are written in another way; what becomes dead stays. Comes after all passes,
+// which might make such a pattern. Returns whether anything changed.
+bool avoid_faults(onnx::Model& model, Target target);
+
 }  // namespace jaxport::target

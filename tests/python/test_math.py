@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from support.cases import boolean, case, check, f16, f32, f64, i8, i32, i64, parity, u8, u32
+from support.cases import bf16, boolean, case, check, f16, f32, f64, i8, i32, i64, parity, u8, u32
 
 EVERYWHERE = [[f32("B", 3)], [f64(3)], [f32()]]
 POSITIVE = [[f32("B", 3, lo=0.1)], [f64(3, lo=0.1)], [f32(lo=0.1)]]
@@ -257,6 +257,33 @@ EDGES = [
         "remainder of integers by 0 and -1",
         lambda z: lax.rem(edges(7, -7, 0, -(2**31), 5)(z), edges(0, 2, 0, -1, -3)(z)),
         [i32(**ZERO)],
+    ),
+    # ONNX Runtime takes the largest finite number for a bound of Clip that is left out.
+    *[
+        case(
+            f"infinities and NaN, {name}",
+            lambda z, fn=fn: fn(edges(NAN, INF, -INF, 7, -7, 1)(z)),
+            [f32(**ZERO)],
+            also=[[f64(**ZERO)], [f16(**ZERO)], [bf16(**ZERO)]],
+        )
+        for name, fn in {
+            "maximum": lambda x: jnp.maximum(x, 1.5),
+            "minimum": lambda x: jnp.minimum(x, 1.5),
+            "maximum with NaN": lambda x: jnp.maximum(x, NAN),
+            "maximum with inf": lambda x: jnp.maximum(x, INF),
+            "clip": lambda x: jnp.clip(x, -1.5, 1.5),
+            "clip to infinities": lambda x: jnp.clip(x, -INF, INF),
+            "clip above": lambda x: jnp.clip(x, None, 1.5),
+            "clamp to NaN": lambda x: lax.clamp(x.dtype.type(NAN), x, x.dtype.type(1)),
+            "clamp to bounds that cross": lambda x: lax.clamp(x.dtype.type(2), x, x.dtype.type(1)),
+            "relu": jax.nn.relu,
+            "relu6": jax.nn.relu6,
+        }.items()
+    ],
+    case(
+        "bounds that are NaN when the model runs",
+        lambda z, x: lax.clamp(z + NAN, x, z),
+        [f32(**ZERO), f32(3)],
     ),
     case("integer_pow 0", lambda z: lax.integer_pow(edges(NAN, INF, 0)(z), 0), [f32(**ZERO)]),
     case(

@@ -127,6 +127,33 @@ ROWS = [
         of_equinox(in_dtype(eqx.nn.LayerNorm(8), jnp.bfloat16), 2),
         [bf16(2, 5, 8)],
     ),
+    row(
+        LAYER,
+        "unit dims behind",
+        lambda x: deviation(x, 1),
+        [f32(2, 8, 1, 1)],
+        also=[[f32("B", 8, 1)]],
+    ),
+    row(LAYER, "unit dims between", lambda x: deviation(x, (1, 3)), [f32(2, 4, 1, 3, 1)]),
+    row(
+        LAYER,
+        "unit dims behind, scale and bias",
+        lambda x, w, b: deviation(x, 1) * w + b,
+        [f32(2, 8, 1, 1), f32(8, 1, 1), f32(8, 1, 1)],
+    ),
+    row(
+        LAYER,
+        "unit dims behind, constant scale and bias",
+        lambda x: deviation(x, 2) * SCALE[:, None] + BIAS[:, None],
+        [f32(2, 1, 8, 1)],
+    ),
+    row(RMS, "rms, unit dims behind", lambda x: mean_square(x, 1), [f32(2, 8, 1, 1)]),
+    row(
+        RMS,
+        "rms, unit dims behind and a scale",
+        lambda x, w: mean_square(x, 1) * w,
+        [f32("B", 8, 1), f32(8, 1)],
+    ),
     row(RMS, "rms nnx", of_nnx(nnx.RMSNorm(8, rngs=RNGS)), X, also=[[f32("B", "T", 8)]]),
     row(RMS, "rms linen", of_linen(linen.RMSNorm(), (2, 5, 8)), X),
     row(RMS, "rms equinox", of_equinox(eqx.nn.RMSNorm(8), 2), X),
@@ -293,9 +320,46 @@ def test_batch_norm_goes_into_weights(expected, name, fn, inputs):
     assert ops.get("Add", 0) <= 1
 
 
+WEIGHT = np.linspace(-1, 1, 24, dtype=np.float32).reshape(8, 3)
+DIVISOR = np.array([0, 1, 2], np.float32)
+APART = [
+    ("divided by zero", lambda x: (x @ WEIGHT) / DIVISOR, X),
+    ("scales that cancel", lambda x: ((x * 1e-25) @ (WEIGHT * 1e20)) * (DIVISOR * 1e25), X),
+    (
+        "a large shift",
+        lambda x: (x - np.full(8, 1000, np.float32)) @ WEIGHT,
+        [f32(3, 8, lo=999, hi=1001)],
+    ),
+]
+
+
+@parity([case(name, fn, inputs, tolerance="sum", opsets=(23,)) for name, fn, inputs in APART])
+def test_scales_and_shifts_stay_apart_where_weights_would_lose_digits(case, capfd):
+    check(case, capfd)
+
+
 # --- what is no norm
 
+
+def clamped(x, less, clamp, center):
+    """What is clamped may be negative: the clamp takes effect."""
+    d = x - x.mean(-1, keepdims=True) if center else x
+    return d * jax.lax.rsqrt(clamp(jnp.mean(d * d, -1, keepdims=True) - less) + 0.3)
+
+
+def one_pass_clamped(x):
+    mean = x.mean(-1, keepdims=True)
+    variance = jnp.mean(x * x, -1, keepdims=True) - mean * mean
+    return (x - mean) * jax.lax.rsqrt(jnp.maximum(variance - 3, 0) + 0.3)
+
+
 NEAR_MISSES = [
+    ("rms, max", lambda x: clamped(x, 3, lambda u: jnp.maximum(u, 0), False)),
+    ("rms, where", lambda x: clamped(x, 3, lambda u: jnp.where(u < 0, 0, u), False)),
+    ("layer, max", lambda x: clamped(x, 3, lambda u: jnp.maximum(u, 0), True)),
+    ("layer, where", lambda x: clamped(x, 3, lambda u: jnp.where(u < 0, 0, u), True)),
+    ("layer in one pass, max", one_pass_clamped),
+    ("infinite eps", lambda x: x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + jnp.inf)),
     ("ddof", lambda x: (x - x.mean(-1, keepdims=True)) / jnp.std(x, -1, keepdims=True, ddof=1)),
     (
         "mean of another axis",

@@ -65,6 +65,8 @@ class Runner:
 def _serve() -> None:
     import onnxruntime
 
+    from jaxport import runtime
+
     # Kernels divide the work among threads, and some of them by a size.
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 2
@@ -82,8 +84,7 @@ def _serve() -> None:
                     model, options, providers=["CPUExecutionProvider"]
                 )
                 loaded = model
-            names = [item.name for item in session.get_inputs()]
-            outputs = session.run(None, dict(zip(names, arrays, strict=True)))
+            outputs = list(runtime.run(session, arrays).values())
         except Exception as error:
             message = str(error)
         pickle.dump((outputs, message), sys.stdout.buffer)

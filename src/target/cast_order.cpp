@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/cast_order.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "onnx/builder.h"
+#include "onnx/walk.h"
+
+namespace jaxport::target {
+namespace {
+
+using onnx::Builder;
+using onnx::Graph;
+using onnx::Model;
+using onnx::Node;
+using onnx::Value;
+using onnx::ValueId;
+
+std::size_t rank(const Model& model, ValueId id) {
+  const auto& type = model.values[id].type;
+  return type && type->shape ? type->shape->size() : 0;
+}
+
+// What the fusion takes for a product over batches whose matrices the first dim belongs to.
+bool moves_first_dim(const Node& node) {
+  const onnx::Attribute* perm = node.attr("perm");
+  const auto* order = perm ? std::get_if<std::vector<std::int64_t>>(&perm->value) : nullptr;
+  return order && order->size() > 2 && (*order)[0] == 1;
+}
+
+class Mover {
+ public:
+  explicit Mover(Model& model) : model_(model) {}
+
+  bool rewrite(Graph& graph, Builder& op) {
+    bool changed = false;
+    for (Node& node : graph.nodes) {
+      onnx::for_each_subgraph(node, [&](Graph& inner) {
+        Builder inner_op(op, inner);
+        changed |= rewrite(inner, inner_op);
+      });
+    }
+    std::map<ValueId, Node> transposes;  // by result
+    std::set<ValueId> factors;           // of MatMuls whose operands differ in rank
+    for (const Node& node : graph.nodes) {
+      if (node.op == "Transpose" && moves_first_dim(node)) transposes.emplace(node.out[0], node);
+      if (node.op != "MatMul" || rank(model_, node.in[0]) == rank(model_, node.in[1])) continue;
+      factors.insert({node.in[0], node.in[1]});
+    }
+    const auto crashes = [&](const Node& node) {
+      return node.op == "Cast" && transposes.contains(node.in[0]) && factors.contains(node.out[0]);
+    };
+    if (std::ranges::none_of(graph.nodes, crashes)) return changed;
+    for (Node& node : std::exchange(graph.nodes, {})) {
+      if (crashes(node)) exchange(op, node, transposes.at(node.in[0]));
+      graph.nodes.push_back(std::move(node));
+    }
+    return true;
+  }
+
+ private:
+  // Makes the Cast of a Transpose a Transpose of a Cast.
+  void exchange(Builder& op, Node& cast, const Node& transpose) const {
+    op.set_origin(model_.origins[cast.origin]);
+    const DType dtype = model_.values[cast.out[0]].type->dtype;
+    cast.in = {op.Cast(Value(&op, transpose.in[0]), onnx::Args{{"to", dtype}}).id()};
+    cast.op = transpose.op;
+    cast.attrs = transpose.attrs;
+  }
+
+  Model& model_;
+};
+
+}  // namespace
+
+bool cast_before_transposing(Model& model) {
+  Builder op(model, static_cast<int>(model.opset()), onnx::DTypeRule::kAny);
+  return Mover(model).rewrite(model.graph, op);
+}
+
+}  // namespace jaxport::target
