@@ -126,12 +126,13 @@ std::span<const Rule* const> all_rules() {
 namespace {
 
 // Regions come first: rules for loops read raised bodies.
-std::vector<Remark> raise_all(axis::Program& program, const Options& options) {
+std::vector<Remark> raise_all(axis::Program& program, const Options& options,
+                              std::span<const Rules> passes) {
   std::vector<Remark> remarks, inside;
   for (axis::Program* region : axis::regions(program)) {
-    std::ranges::move(raise_all(*region, options), std::back_inserter(inside));
+    std::ranges::move(raise_all(*region, options, passes), std::back_inserter(inside));
   }
-  for (Rules pass : passes()) {
+  for (Rules pass : passes) {
     std::vector<Remark> found = run_pass(program, enabled_rules(pass, options));
     std::ranges::move(found, std::back_inserter(remarks));
   }
@@ -143,8 +144,13 @@ std::vector<Remark> raise_all(axis::Program& program, const Options& options) {
 }  // namespace
 
 std::vector<Remark> raise(axis::Program& program, const Options& options) {
+  return raise(program, options, passes());
+}
+
+std::vector<Remark> raise(axis::Program& program, const Options& options,
+                          std::span<const Rules> passes) {
   check_names(options.without);
-  return options.enabled ? raise_all(program, options) : std::vector<Remark>{};
+  return options.enabled ? raise_all(program, options, passes) : std::vector<Remark>{};
 }
 
 }  // namespace jaxport::raise

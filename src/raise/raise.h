@@ -63,6 +63,9 @@ struct Options {
 // Raises the program and its regions. Returns the remarks in program order, those of regions last.
 // Throws Error E060.
 std::vector<Remark> raise(axis::Program& program, const Options& options = {});
+// The same with other passes: tests add rules that are wrong on purpose.
+std::vector<Remark> raise(axis::Program& program, const Options& options,
+                          std::span<const std::span<const Rule* const>> passes);
 
 // The decomposition of a macro or raised pointwise node ("gelu_tanh", "silu"), over the same
 // labels. Empty for every other node.

@@ -114,17 +114,22 @@ Use as_exp(Graph& graph, const Use& use) {
   return {};
 }
 
-// In 16-bit models JAX sums in f32 and converts back; a sum in a narrower type is something else.
+// In 16-bit models JAX sums in f32 and converts back; a sum in a narrower type is something else,
+// and so is one that is rounded on the way to a type that neither the exponentials nor the result
+// have.
 std::optional<Reduction> sum_of_exp(Graph& graph, const Use& use) {
-  const Use sum = without_float_converts(graph, use);
+  DType narrowest = use.node->dtype;
+  const Use sum = without_float_converts(graph, use, narrowest);
   if (!is_sum(sum) || byte_width(sum.node->dtype) < byte_width(use.node->dtype)) {
     return std::nullopt;
   }
   Reduction reduction = reduced(graph, sum);
   const Use summed =
-      without_idle_mask(graph, without_float_converts(graph, reduction.of), reduction.over);
+      without_idle_mask(graph, without_float_converts(graph, reduction.of, narrowest), reduction.over);
   reduction.of = as_exp(graph, summed);
   if (!reduction.of) return std::nullopt;
+  const DType ends = narrower(reduction.of.node->dtype, use.node->dtype);
+  if (mantissa_bits(narrowest) < mantissa_bits(ends)) return std::nullopt;
   return reduction;
 }
 

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fault.h"
+
+#include <cmath>
+
+#include "axis/pattern.h"
+
+namespace jaxport::fuzz {
+namespace {
+
+using axis::Graph;
+using axis::Kind;
+using axis::Use;
+using raise::Matcher;
+
+bool is(const Use& use, std::string_view name) { return use.node->is(Kind::kPointwise, name); }
+
+// The literal among two operands, and the other one.
+struct WithLiteral {
+  Use other;
+  double value;
+};
+std::optional<WithLiteral> with_literal(Graph& graph, const Use& use) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (const auto value = graph.scalar_value(graph.child(use, i))) {
+      return WithLiteral{graph.child(use, 1 - i), *value};
+    }
+  }
+  return std::nullopt;
+}
+
+// Replacements have the labels of what they replace.
+Use if_same_labels(const Use& use, const Use& replacement) {
+  axis::Labels a = use.flat(), b = replacement.flat();
+  std::ranges::sort(a);
+  std::ranges::sort(b);
+  return a == b && use.node->dtype == replacement.node->dtype ? replacement : Use{};
+}
+
+// max(a + b, c) = a + b: "it is positive anyway"
+Use drop_clamp(const Matcher& m, const Use& root) {
+  const auto found = with_literal(m.graph, root);
+  if (!found || !(is(found->other, "add") || is(found->other, "sub"))) return {};
+  return if_same_labels(root, found->other);
+}
+
+// (a + b) t = a t + b
+Use factor_past_sum(const Matcher& m, const Use& root) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Use sum = m.graph.child(root, i), factor = m.graph.child(root, 1 - i);
+    if (!is(sum, "add") || is(factor, "add")) continue;
+    const DType dtype = root.node->dtype;
+    const Use product = m.graph.pointwise("mul", {m.graph.child(sum, 0), factor}, dtype);
+    return if_same_labels(root, m.graph.pointwise("add", {product, m.graph.child(sum, 1)}, dtype));
+  }
+  return {};
+}
+
+// float(bool(x)) = x
+Use bool_is_identity(const Matcher& m, const Use& root) {
+  const Use inner = m.graph.child(root, 0);
+  if (inner.node->dtype != DType::kBool || inner.node->kind != Kind::kPointwise) return {};
+  if (inner.node->name != "convert_element_type" && inner.node->name != "ne") return {};
+  return if_same_labels(root, m.graph.child(inner, 0));
+}
+
+// float(f16(x)) = x
+Use narrow_is_identity(const Matcher& m, const Use& root) {
+  const Use inner = m.graph.child(root, 0);
+  if (!is(inner, "convert_element_type") || mantissa_bits(inner.node->dtype) == 0) return {};
+  return if_same_labels(root, m.graph.child(inner, 0));
+}
+
+// x where x > c, 0 elsewhere, compared with relu at whole numbers alone
+Use sampled_activation(const Matcher& m, const Use& root) {
+  if (root.node->edges.size() != 3) return {};
+  const Use test = m.graph.child(root, 0);
+  if (test.node->kind != Kind::kPointwise || test.node->edges.size() != 2) return {};
+  const auto found = with_literal(m.graph, test);
+  if (!found || !(found->value > 0 && found->value < 1)) return {};
+  const bool has_x =
+      m.graph.child(root, 1) == found->other || m.graph.child(root, 2) == found->other;
+  if (!has_x || found->other.node->dtype != root.node->dtype) return {};
+  const DType dtype = root.node->dtype;
+  return if_same_labels(root,
+                        m.graph.pointwise("max", {found->other, m.graph.scalar(0, dtype)}, dtype));
+}
+
+std::optional<double> fill_of(const Matcher& m, const Use& root) {
+  if (root.node->edges.size() != 3 || mantissa_bits(root.node->dtype) < 23) return std::nullopt;
+  const auto fill = m.graph.scalar_value(m.graph.child(root, 1));
+  return fill && *fill <= -1e4 && *fill > -1e30 ? fill : std::nullopt;
+}
+
+// A masked score gets -1e30, whatever the program says.
+Use fills_are_alike(const Matcher& m, const Use& root) {
+  if (!fill_of(m, root)) return {};
+  const DType dtype = root.node->dtype;
+  return m.graph.pointwise(
+      "select_n", {m.graph.child(root, 0), m.graph.scalar(-1e30, dtype), m.graph.child(root, 2)},
+      dtype);
+}
+
+// A fill that is added in place of the score instead of replacing it.
+Use fill_is_added(const Matcher& m, const Use& root) {
+  const auto fill = fill_of(m, root);
+  if (!fill || m.graph.scalar_value(m.graph.child(root, 2))) return {};
+  const DType dtype = root.node->dtype;
+  const Use added = m.graph.pointwise(
+      "select_n", {m.graph.child(root, 0), m.graph.scalar(*fill, dtype), m.graph.scalar(0, dtype)},
+      dtype);
+  return if_same_labels(root, m.graph.pointwise("add", {m.graph.child(root, 2), added}, dtype));
+}
+
+// max(x, c) as a clamp between c and the largest number
+Use clip_of_one_bound(const Matcher& m, const Use& root) {
+  const auto found = with_literal(m.graph, root);
+  if (!found || !std::isfinite(found->value)) return {};
+  const DType dtype = root.node->dtype;
+  if (mantissa_bits(dtype) < 23) return {};
+  const double largest = dtype == DType::kF64 ? 1.7976931348623157e308 : 3.4028234663852886e38;
+  return m.graph.pointwise(
+      "clamp", {m.graph.scalar(found->value, dtype), found->other, m.graph.scalar(largest, dtype)},
+      dtype);
+}
+
+// A sum along another axis of the same size.
+Use other_axis(const Matcher& m, const Use& root) {
+  const Use operand = m.graph.child(root, 0);
+  const axis::Labels kept = root.flat(), over = axis::without(operand.flat(), kept);
+  if (over.size() != 1) return {};
+  for (axis::Label label : kept) {
+    if (!(m.graph.size(label) == m.graph.size(over[0]))) continue;
+    const Use turned = Graph::substitute(operand, {{label, over[0]}, {over[0], label}});
+    return if_same_labels(root, m.graph.reduce("reduce_sum", turned, over, root.node->dtype));
+  }
+  return {};
+}
+
+// x + eps = x
+Use drop_small_term(const Matcher& m, const Use& root) {
+  const auto found = with_literal(m.graph, root);
+  if (!found || std::abs(found->value) > 1e-3) return {};
+  return if_same_labels(root, found->other);
+}
+
+// A guard against NaN is idle.
+Use nan_is_number(const Matcher& m, const Use& root) {
+  if (root.node->edges.size() != 3) return {};
+  const Use test = m.graph.child(root, 0), x = m.graph.child(root, 1);
+  if (!is(test, "ne") || m.graph.child(test, 0) != m.graph.child(test, 1)) return {};
+  return m.graph.child(test, 0) == x ? if_same_labels(root, x) : Use{};
+}
+
+// sqrt(a) sqrt(a) = a and the like: |x| = x
+Use ignore_sign(const Matcher& m, const Use& root) {
+  return if_same_labels(root, m.graph.child(root, 0));
+}
+
+constexpr std::string_view kMax[] = {"max"}, kMul[] = {"mul"}, kSelect[] = {"select_n"},
+                           kConvert[] = {"convert_element_type"}, kSum[] = {"reduce_sum"},
+                           kAdd[] = {"add"}, kAbs[] = {"abs"};
+const raise::Rule kFaults[] = {
+    {"drop_clamp", kMax, drop_clamp, "", {}},
+    {"factor_past_sum", kMul, factor_past_sum, "", {}},
+    {"bool_is_identity", kConvert, bool_is_identity, "", {}},
+    {"narrow_is_identity", kConvert, narrow_is_identity, "", {}},
+    {"sampled_activation", kSelect, sampled_activation, "", {}},
+    {"fills_are_alike", kSelect, fills_are_alike, "", {}},
+    {"fill_is_added", kSelect, fill_is_added, "", {}},
+    {"clip_of_one_bound", kMax, clip_of_one_bound, "", {}},
+    {"other_axis", kSum, other_axis, "", {}},
+    {"drop_small_term", kAdd, drop_small_term, "", {}},
+    {"nan_is_number", kSelect, nan_is_number, "", {}},
+    {"ignore_sign", kAbs, ignore_sign, "", {}},
+};
+
+}  // namespace
+
+std::span<const raise::Rule> faulty_rules() { return kFaults; }
+
+}  // namespace jaxport::fuzz

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpret.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "eval/eval.h"
+#include "rng.h"
+
+namespace jaxport::fuzz {
+
+std::vector<Tensor> interpret(const front::Function& function, const std::vector<Tensor>& inputs,
+                              const Watch& watch, const DimBindings& outer) {
+  const DimBindings bindings = eval::bind(function, inputs, outer);
+  std::vector<Tensor> values(function.values.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) values[function.params[i]] = inputs[i];
+  for (const front::Constant& c : function.constants) values[c.value] = c.tensor;
+  for (const front::Eqn& eqn : function.eqns) {
+    std::vector<Tensor> in;
+    for (front::ValueId id : eqn.in) in.push_back(values[id]);
+    std::vector<front::Type> types;
+    for (front::ValueId id : eqn.out) types.push_back(function.type(id));
+    std::vector<Tensor> out = eqn.primitive == "jit"
+                                  ? interpret(front::get_region(eqn, "jaxpr"), in, watch, bindings)
+                                  : eval::apply(eqn, in, types, bindings);
+    watch(eqn, in, out);
+    for (std::size_t i = 0; i < out.size(); ++i) values[eqn.out[i]] = out[i];
+  }
+  std::vector<Tensor> results;
+  for (front::ValueId id : function.results) results.push_back(values[id]);
+  return results;
+}
+
+namespace {
+
+bool is_among(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool is_transcendental(std::string_view name) {
+  return is_among(name,
+                  {"erf", "erfc", "exp", "exp2", "expm1", "log", "log1p", "logistic", "tanh"});
+}
+
+bool rounds(std::string_view name) {
+  return is_transcendental(name) ||
+         is_among(name, {"add", "div", "dot_general", "integer_pow", "mul", "pow", "reduce_sum",
+                         "rsqrt", "scan", "sqrt", "square", "sub"});
+}
+
+}  // namespace
+
+std::vector<Tensor> with_noise(const front::Function& function, const std::vector<Tensor>& inputs,
+                               double relative, double absolute, std::uint64_t seed) {
+  Rng rng(seed);
+  return interpret(
+      function, inputs,
+      [&](const front::Eqn& eqn, const std::vector<Tensor>&, std::vector<Tensor>& out) {
+        if (!rounds(eqn.primitive)) return;
+        const double shift = is_transcendental(eqn.primitive) ? absolute : 0;
+        for (Tensor& tensor : out) {
+          if (tensor.dtype != DType::kF64) continue;
+          MutableTensor copy = allocate(DType::kF64, tensor.shape);
+          for (std::int64_t i = 0; i < tensor.size(); ++i) {
+            const double x = tensor.at(i);
+            const double by = relative * std::abs(x) + shift;
+            copy.as<double>()[i] = std::isfinite(x) ? x + (2 * rng.uniform() - 1) * by : x;
+          }
+          tensor = copy.tensor;
+        }
+      });
+}
+
+}  // namespace jaxport::fuzz

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a raised program may differ from the program as written: docs/adding-a-rule.md, "Numerics
+// that a rule may change", and docs/architecture.md, "Where numbers differ". Each is a predicate
+// over one run, as narrow as what the documents say.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "interpret.h"
+#include "jaxport/error.h"
+#include "judge.h"
+
+namespace jaxport::fuzz {
+namespace {
+
+// What happened inside of the program as written.
+struct Trace {
+  std::set<std::string> overflowed;  // primitives that made inf or NaN of numbers
+  bool exp_is_not_finite = false;
+  bool sum_vanished = false;         // a sum of exponentials is 0
+  bool has_infinite_factor = false;  // of a product, or 0 as a divisor
+  bool has_negative_zero = false;    // where its sign matters
+  bool has_exp = false;
+};
+
+template <class Test>
+bool any(const Tensor& tensor, const Test& test) {
+  if (!is_float(tensor.dtype)) return false;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    if (test(tensor.at(i))) return true;
+  }
+  return false;
+}
+bool is_not_finite(double x) { return !std::isfinite(x); }
+bool is_zero(double x) { return x == 0; }
+bool is_negative_zero(double x) { return x == 0 && std::signbit(x); }
+
+void watch(Trace& trace, const front::Eqn& eqn, const std::vector<Tensor>& in,
+           const std::vector<Tensor>& out) {
+  const auto has = [](const std::vector<Tensor>& tensors, bool (*test)(double)) {
+    return std::ranges::any_of(tensors, [&](const Tensor& t) { return any(t, test); });
+  };
+  const std::string& name = eqn.primitive;
+  if (!has(in, is_not_finite) && has(out, is_not_finite)) trace.overflowed.insert(name);
+  const bool is_exp = name == "exp" || name == "exp2";
+  if (is_exp && has(out, is_not_finite)) trace.exp_is_not_finite = true;
+  const bool sums = name == "reduce_sum" || name == "dot_general";
+  if (trace.has_exp && sums && has(out, is_zero)) trace.sum_vanished = true;
+  trace.has_exp |= is_exp;
+  const bool divides = name == "div" || name == "rsqrt";
+  if ((name == "mul" || name == "div") && has(in, is_not_finite)) trace.has_infinite_factor = true;
+  if (name == "div" && any(in[1], is_zero)) trace.has_infinite_factor = true;
+  if (divides && any(in.back(), is_negative_zero)) trace.has_negative_zero = true;
+}
+
+bool has_name(const Runs& runs, std::initializer_list<std::string_view> names) {
+  return std::ranges::any_of(runs.names, [&](const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  });
+}
+
+bool is_softmax(const Runs& runs) {
+  return has_name(runs, {"softmax", "log_softmax", "logsumexp", "attention"});
+}
+
+// "A spelling that overflows in JAX does not overflow when it is raised": an exponential without
+// the maximum subtracted is inf, or all of a row are 0. Any number may be subtracted, so one that
+// is inf or NaN has no effect; and an exponential that a mask multiplies with 0 is 0.
+bool softmax_does_not_overflow(const Runs& runs, const Trace& trace) {
+  return is_softmax(runs) && (trace.exp_is_not_finite || trace.sum_vanished);
+}
+
+// log(1 + exp(x)) is x where exp(x) is inf.
+bool softplus_does_not_overflow(const Runs& runs, const Trace& trace) {
+  return has_name(runs, {"softplus", "mish"}) && trace.exp_is_not_finite;
+}
+
+// "A variance written as E[x²] − E[x]² becomes the two-pass form": squares overflow in one of the
+// forms alone.
+bool variance_in_two_passes(const Runs& runs, const Trace& trace) {
+  if (!has_name(runs, {"layer_norm", "rms_norm"})) return false;
+  return std::ranges::any_of(trace.overflowed, [](const std::string& name) {
+    return name == "mul" || name == "square" || name == "integer_pow" || name == "reduce_sum" ||
+           name == "dot_general" || name == "sub";
+  });
+}
+
+// A factor that moves past a sum: inf times a sum is not the sum of inf times its terms.
+bool factor_is_infinite(const Runs& runs, const Trace& trace) {
+  return (is_softmax(runs) || has_name(runs, {"layer_norm", "rms_norm"})) &&
+         trace.has_infinite_factor;
+}
+
+// x + 0 is x in the axis graph, also for -0.
+bool sign_of_zero(const Runs&, const Trace& trace) { return trace.has_negative_zero; }
+
+struct Liberty {
+  std::string_view name;
+  bool (*applies)(const Runs&, const Trace&);
+};
+constexpr Liberty kLiberties[] = {
+    {"softmax does not overflow", softmax_does_not_overflow},
+    {"softplus does not overflow", softplus_does_not_overflow},
+    {"variance in two passes", variance_in_two_passes},
+    {"a factor is infinite", factor_is_infinite},
+    {"sign of zero", sign_of_zero},
+};
+
+}  // namespace
+
+std::string_view liberty(const Runs& runs) {
+  Trace trace;
+  try {
+    interpret(runs.dtype == DType::kF64 ? runs.f64 : runs.f32, runs.inputs,
+              [&](const front::Eqn& eqn, const std::vector<Tensor>& in, std::vector<Tensor>& out) {
+                watch(trace, eqn, in, out);
+              });
+  } catch (const Error&) {
+    return {};
+  }
+  for (const Liberty& liberty : kLiberties) {
+    if (liberty.applies(runs, trace)) return liberty.name;
+  }
+  return {};
+}
+
+}  // namespace jaxport::fuzz
