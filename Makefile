@@ -13,7 +13,7 @@ STAMP := build/stamp
 REPORT := $(CURDIR)/build/report
 SOURCES := $(shell find src include python cmake -type f -not -name '*.pyc') \
            CMakeLists.txt CMakePresets.json pyproject.toml
-CXX_FILES = $(shell find src include tests/unit -name '*.cpp' -o -name '*.h')
+CXX_FILES = $(shell find src include tests/unit tests/fuzz -name '*.cpp' -o -name '*.h')
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 # JAX must not look for accelerators; CMake and pip use as many jobs as make was told.
@@ -132,6 +132,19 @@ conformance-opsets: build ## a sample of these cases at every opset that changed
 	for opset in 17 18 20 21 24 26; do $(run_conformance) --every 11 --opset $$opset; done
 test-conformance: build
 	$(run_conformance) --every 13 --junit $(REPORT)/conformance.xml
+
+# The number of programs is fixed, so that a failure repeats; make fuzz takes another seed each day.
+.PHONY: test-fuzz fuzz
+MINUTES ?= 10
+FUZZ_SEED ?= $(shell date +%Y%m%d)
+raise_fuzz = build/release/raise_fuzz --out $(REPORT)/fuzz
+test-fuzz: build
+	cmake --build --preset release --target raise_fuzz
+	$(raise_fuzz) --seed 1 --programs 8000
+	$(raise_fuzz) --faults --seed 1 --programs 8000
+fuzz: build ## search for programs that raising changes, for MINUTES=10
+	cmake --build --preset release --target raise_fuzz
+	$(raise_fuzz) --seed $(FUZZ_SEED) --minutes $(MINUTES)
 
 .PHONY: raising-table
 raising-table: build ## measure every spelling of the raising suite; rewrites docs/raising.md

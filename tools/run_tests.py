@@ -34,6 +34,7 @@ PARTS = [
     Part("build", "build of the package and the tools"),
     Part("test-unit", "unit tests", "unit-release/*.xml", ("build",)),
     Part("test-golden", "text tests", "golden-release.xml", ("build",)),
+    Part("test-fuzz", "search for counterexamples to rules", needs=("build",)),
     Part("test-python", "parity, newest JAX", "python.xml", ("build",)),
     Part("test-conformance", "sample of JAX's own cases", "conformance.xml", ("build",)),
     Part(".venv-oldest/.jaxport", "environment of the oldest JAX", needs=("build",)),

@@ -2,6 +2,7 @@
 #include "raise/polynomial.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "axis/pattern.h"
@@ -106,14 +107,14 @@ class Expansion {
   Expansion(Graph& graph, const IsAtom& is_atom) : graph_(graph), is_atom_(is_atom) {}
 
   Polynomial of(const Use& use, int depth) {
-    if (auto value = graph_.scalar_value(use)) return {{*value, {}}};
+    if (auto value = graph_.scalar_value(use)) return number(*value);
     if (depth == 0 || is_atom_(use)) return {{1, {use}}};
     const Use seen = sunk(graph_, use);
     if (seen.node->kind == Kind::kContract) return contraction(seen, depth - 1);
     if (seen.node->kind != Kind::kPointwise) return {{1, {seen}}};
     return pointwise(seen, depth - 1);
   }
-  bool is_too_large() const { return too_large_; }
+  bool fails() const { return fails_; }
 
  private:
   Polynomial pointwise(const Use& use, int depth) {
@@ -125,7 +126,7 @@ class Expansion {
     }
     if (name == "mul") return times(of(operands[0], depth), of(operands[1], depth));
     const auto divisor = name == "div" ? graph_.scalar_value(operands[1]) : std::nullopt;
-    if (divisor) return scaled(of(operands[0], depth), 1 / *divisor);
+    if (divisor) return times(of(operands[0], depth), number(1 / *divisor));
     return {{1, {use}}};
   }
 
@@ -138,6 +139,12 @@ class Expansion {
       return all;
     }
     return {{1, {use}}};
+  }
+
+  // Products with an infinite number do not distribute over sums.
+  Polynomial number(double value) {
+    if (!std::isfinite(value)) fails_ = true;
+    return {{value, {}}};
   }
 
   static Polynomial scaled(Polynomial polynomial, double by) {
@@ -163,14 +170,14 @@ class Expansion {
   }
 
   Polynomial bounded(Polynomial polynomial) {
-    too_large_ = too_large_ || polynomial.size() > kMostMonomials;
-    if (too_large_) polynomial.clear();
+    fails_ = fails_ || polynomial.size() > kMostMonomials;
+    if (fails_) polynomial.clear();
     return polynomial;
   }
 
   Graph& graph_;
   const IsAtom& is_atom_;
-  bool too_large_ = false;
+  bool fails_ = false;
 };
 
 }  // namespace
@@ -178,7 +185,7 @@ class Expansion {
 std::optional<Polynomial> polynomial(Graph& graph, const Use& use, const IsAtom& is_atom) {
   Expansion expansion(graph, is_atom);
   Polynomial result = expansion.of(use, kMaxDepth);
-  if (expansion.is_too_large()) return std::nullopt;
+  if (expansion.fails()) return std::nullopt;
   return result;
 }
 

@@ -131,7 +131,12 @@ Use other_axis(const Matcher& m, const Use& root) {
   if (over.size() != 1) return {};
   for (axis::Label label : kept) {
     if (!(m.graph.size(label) == m.graph.size(over[0]))) continue;
-    const Use turned = Graph::substitute(operand, {{label, over[0]}, {over[0], label}});
+    Use turned = operand;
+    for (axis::Labels& axis : turned.labels) {
+      for (axis::Label& each : axis) {
+        each = each == label ? over[0] : each == over[0] ? label : each;
+      }
+    }
     return if_same_labels(root, m.graph.reduce("reduce_sum", turned, over, root.node->dtype));
   }
   return {};

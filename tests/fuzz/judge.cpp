@@ -107,7 +107,7 @@ class Slack {
   double at(const Element& e) const {
     const double u = runs_.plain[e.result].at(e.index);
     double slack = bounds_.relative * (std::isfinite(u) ? std::abs(u) : 0) + bounds_.absolute;
-    if (exact_.empty()) return kInf;
+    if (exact_.empty() || is_at_the_limit(u, runs_.raised[e.result].at(e.index))) return kInf;
     const double exact = exact_[e.result].at(e.index);
     for (const auto& results : moved_) {
       if (!results.empty()) slack += 10 * distance(results[e.result].at(e.index), exact);
@@ -122,6 +122,11 @@ class Slack {
   }
 
  private:
+  // The last rounding decides between the largest number and infinity.
+  bool is_at_the_limit(double u, double v) const {
+    return runs_.dtype == DType::kF32 && std::isinf(v) && std::abs(u) > 3.3e38;
+  }
+
   bool as_good_as(double exact, const Element& e) const {
     const double v = runs_.raised[e.result].at(e.index);
     return !std::isfinite(v) || distance(v, exact) <= 1e-3 * std::abs(exact) + 1e-30;

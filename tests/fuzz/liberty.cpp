@@ -91,6 +91,14 @@ bool factor_is_infinite(const Runs& runs, const Trace& trace) {
          trace.has_infinite_factor;
 }
 
+// Sums of a cell are associated differently: one may overflow where the other does not.
+bool cell_of_huge_numbers(const Runs& runs, const Trace&) {
+  return has_name(runs, {"lstm", "gru", "rnn"}) &&
+         std::ranges::any_of(runs.inputs, [](const Tensor& tensor) {
+           return any(tensor, [](double x) { return std::abs(x) > 1e9; });
+         });
+}
+
 // x + 0 is x in the axis graph, also for -0.
 bool sign_of_zero(const Runs&, const Trace& trace) { return trace.has_negative_zero; }
 
@@ -103,6 +111,7 @@ constexpr Liberty kLiberties[] = {
     {"softplus does not overflow", softplus_does_not_overflow},
     {"variance in two passes", variance_in_two_passes},
     {"a factor is infinite", factor_is_infinite},
+    {"a cell of huge numbers", cell_of_huge_numbers},
     {"sign of zero", sign_of_zero},
 };
 

@@ -40,7 +40,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Programs to mutate: the seeds, and mutants, as many of each set of raised nodes.
+// Programs to mutate: the seeds, and mutants, as often with each kind of raised node.
 class Pool {
  public:
   explicit Pool(const std::vector<front::Function>& seeds) : seeds_(seeds) {}
@@ -54,7 +54,12 @@ class Pool {
   void offer(const front::Function& function, const Verdict& verdict, Rng& rng) {
     if (verdict.raised.empty() || function.eqns.size() > kMostEquations) return;
     if (!seen_.insert(shape_of_program(function)).second) return;
-    const auto [entry, is_new] = group_of_.try_emplace(verdict.raised, groups_.size());
+    for (const std::string& name : verdict.raised) add(name, function, rng);
+  }
+
+ private:
+  void add(const std::string& name, const front::Function& function, Rng& rng) {
+    const auto [entry, is_new] = group_of_.try_emplace(name, groups_.size());
     if (is_new) groups_.emplace_back();
     std::vector<front::Function>& group = groups_[entry->second];
     if (group.size() < kMostOfOneGroup) {
@@ -64,11 +69,10 @@ class Pool {
     }
   }
 
- private:
-  static constexpr std::size_t kMostEquations = 40, kMostOfOneGroup = 60;
+  static constexpr std::size_t kMostEquations = 40, kMostOfOneGroup = 200;
   const std::vector<front::Function>& seeds_;
   std::vector<std::vector<front::Function>> groups_;
-  std::map<std::vector<std::string>, std::size_t> group_of_;
+  std::map<std::string, std::size_t> group_of_;
   std::set<std::uint64_t> seen_;
 };
 
@@ -127,8 +131,10 @@ class Search {
   }
 
   void keep(Find find) {
-    // A rule that is known to be wrong is not shrunk again and again.
-    if (++met_[find.verdict.raised] > kMostOfOneKind) return;
+    // A fault that is known is not shrunk again and again: what is raised, and at which values.
+    std::vector<std::string> key = find.verdict.raised;
+    key.push_back(find.verdict.difference->what.substr(0, find.verdict.difference->what.find(':')));
+    if (++met_[key] > kMostOfOneKind) return;
     find = shrunk(checker_, std::move(find));
     if (!found_.insert(shape_of_program(find.function)).second) return;
     const auto rules =
@@ -142,7 +148,7 @@ class Search {
     std::ofstream(fmt::format("{}/find_{}.jir", arguments_.out, found_.size())) << text;
   }
 
-  static constexpr std::size_t kMostOfOneKind = 25;
+  static constexpr std::size_t kMostOfOneKind = 8;
   const Arguments& arguments_;
   Checker checker_;
   Pool pool_;

@@ -35,6 +35,10 @@ double number(Numbers numbers, Rng& rng) {
       return rng.of(kTies);
     case Numbers::kPositive:
       return 0.05 + 0.9 * rng.uniform();
+    case Numbers::kSmall:
+      return 0.1 * rng.bell();
+    case Numbers::kZero:
+      return rng.coin() ? 0.0 : -0.0;
     case Numbers::kShifted:
       return 8 + 0.25 * rng.bell();
     case Numbers::kLarge:
@@ -92,6 +96,8 @@ const std::vector<Kind>& kinds() {
       {"infinite", kInfinite, kRandom, 2},
       {"nan", Numbers::kNan, kRandom, 2},
       {"low", kLow, kRowFalse, 2},
+      {"small", kSmall, kRandom, 2},
+      {"zero", kZero, kRandom, 1},
       {"large, all masked", kLarge, kAllFalse, 1},
       {"empty", kOrdinary, kRandom, 0},
   };

@@ -14,6 +14,8 @@ enum class Numbers : std::uint8_t {
   kOrdinary,
   kTies,      // zeros of both signs, equal numbers, whole numbers
   kPositive,  // all in (0, 1)
+  kSmall,     // all about 0.1
+  kZero,      // all 0 or -0
   kShifted,   // close together and far from zero
   kLarge,     // up to 1e4
   kHuge,      // some 1e18 and 3e38 among ordinary ones
