@@ -138,12 +138,12 @@ void Importer::add_equation(Scope& scope, nb::handle eqn) {
   const Primitive& of = primitive(attribute(eqn, primitive_attr_));
   if (of.is_alias) return add_alias(scope, eqn);
   front::Eqn result;
-  for_each_item(attribute(eqn, invars_attr_),
-                [&](nb::handle atom) { result.in.push_back(operand(scope, atom)); });
-  for_each_item(attribute(eqn, outvars_attr_),
-                [&](nb::handle variable) { result.out.push_back(define(scope, variable)); });
   if (decomposition_depth_ == 0) result.location = locations_.of(attribute(eqn, source_info_attr_));
   try {
+    for_each_item(attribute(eqn, invars_attr_),
+                  [&](nb::handle atom) { result.in.push_back(operand(scope, atom)); });
+    for_each_item(attribute(eqn, outvars_attr_),
+                  [&](nb::handle variable) { result.out.push_back(define(scope, variable)); });
     add_body(result, of, eqn);
   } catch (Error& error) {
     // The innermost equation of the user's own: inside a decomposition none has a place.

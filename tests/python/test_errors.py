@@ -123,6 +123,18 @@ def test_a_primitive_inside_a_library_names_both_lines(tmp_path, monkeypatch):
     assert "\n  through knotlib.py:2 in tied\n" in str(error)
 
 
+@pytest.mark.skipif(not hasattr(jax, "new_ref"), reason="an older JAX")
+def test_a_type_without_a_counterpart_names_the_line():
+    def fn(x):
+        place = jax.new_ref(x)
+        return place[...]
+
+    error = error_of(fn, [(8,)])
+    assert error.code == "E076"
+    assert f"test_errors.py:{fn.__code__.co_firstlineno + 1} in " in error.source
+    assert "place = jax.new_ref(x)" in str(error)
+
+
 REFUSED = {
     "approx_top_k": (lambda x: lax.approx_max_k(x, 2, aggregate_to_topk=False), [(8,)]),
     "tangle": (tangle, [(3, 3)]),
