@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one program in JAX and as a model, and decides who is off where they differ."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import onnx
+import onnxruntime
+
+import jaxport
+from fuzz.programs import known
+from fuzz.programs.generate import input_structs
+from fuzz.programs.program import Program, function_of
+from fuzz.programs.values import arrays
+from jaxport import _jax, runtime
+from support.tolerances import allowed
+
+Results = list[np.ndarray]
+
+# How much farther from the exact result than JAX a model may be. Both are one sample of the same
+# rounding errors each; their ratio is rarely beyond this.
+FACTOR = 8.0
+NUDGES = 3  # runs with inputs that are off by a rounding
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """`kind` is one of
+
+    right        the model gives what JAX gives
+    known        it differs in a way that the documentation describes; `detail` names it
+    unstable     JAX itself gives other numbers for inputs that are off by a rounding
+    refused      jaxport refuses the program; `detail` starts with the code
+    not run      JAX itself refuses the program
+    wrong        the model gives other numbers
+    bug          jaxport fails on a fault of its own
+    invalid      the model breaks the ONNX specification
+    unloadable   ONNX Runtime refuses the model
+    failed       ONNX Runtime stops while it runs the model
+    crash        the process died
+    timeout      it took longer than the limit
+    """
+
+    kind: str
+    detail: str = ""
+    turn: int = 0
+    want: tuple[Any, ...] = ()
+    have: tuple[Any, ...] = ()
+    seconds: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def is_find(self) -> bool:
+        return self.kind not in ("right", "known", "unstable", "refused", "not run")
+
+
+@dataclasses.dataclass
+class _StopError(Exception):
+    kind: str
+    detail: str = ""
+    turn: int = 0
+    want: Sequence[Any] = ()
+    have: Sequence[Any] = ()
+
+
+class Clock:
+    """Seconds of processor time by what they were spent for."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+
+    def __call__(self, name: str, call: Callable[[], Any]) -> Any:
+        start = time.process_time()
+        try:
+            return call()
+        finally:
+            self.spent[name] = self.spent.get(name, 0.0) + time.process_time() - start
+
+
+def judge(
+    program: Program, given: Sequence[Results] = (), alter: Callable[[Any], Any] = lambda f: f
+) -> Outcome:
+    """What becomes of a program; `given` takes the place of its random inputs.
+
+    `alter` changes the function before it is converted: tests plant faults with it.
+    """
+    clock, kind, stop = Clock(), "right", _StopError("right")
+    with np.errstate(all="ignore"):
+        try:
+            inputs = list(given) or [arrays(program, i) for i in range(len(program.values))]
+            kind = _run(program, inputs, alter, clock)
+            stop = _StopError(kind)
+        except _StopError as error:
+            stop = error
+    return Outcome(
+        stop.kind,
+        stop.detail,
+        stop.turn,
+        tuple(stop.want),
+        tuple(stop.have),
+        tuple(clock.spent.items()),
+    )
+
+
+def _run(
+    program: Program, inputs: list[Results], alter: Callable[[Any], Any], clock: Clock
+) -> str:
+    f = function_of(program)
+    wanted = []
+    compiled = jax.jit(f)
+    for turn, values in enumerate(inputs):
+        empty = any(0 in a.shape for a in values)
+        try:
+            wanted.append(clock("jax", lambda v=values: _jax_results(compiled, v)))
+        except Exception as error:
+            if turn and empty:
+                wanted.append(None)  # not defined where a symbol is 0
+                continue
+            raise _StopError("not run", _line(error)) from None
+    model = _converted(alter(f), program, clock)
+    session = _loaded(model, program, clock)
+    if session is None:
+        return "right"
+    best = "right"
+    for turn, (values, want) in enumerate(zip(inputs, wanted, strict=True)):
+        if want is None:
+            continue
+        try:
+            have = clock("run", lambda v=values: _model_results(session, v))
+        except Exception as error:
+            reason = known.failure(program, values, str(error))
+            if reason:
+                best = "known"
+                continue
+            raise _StopError("failed", _line(error), turn, want) from None
+        verdict = clock("judge", lambda v=values, w=want, h=have: _compare(program, v, w, h))
+        if verdict.kind == "wrong":
+            verdict.turn = turn
+            raise verdict
+        best = verdict.kind if verdict.kind != "right" else best
+    return best
+
+
+def _jax_results(f: Any, values: Results) -> Results:
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(f(*map(jnp.asarray, values)))]
+
+
+def _converted(f: Any, program: Program, clock: Clock) -> onnx.ModelProto:
+    options = program.options
+    try:
+        return clock(
+            "convert",
+            lambda: jaxport.to_onnx(
+                f,
+                input_structs(program),
+                opset=options.opset,
+                raise_=options.raising,
+                target=options.target,
+            ),
+        )
+    except jaxport.ConversionError as error:
+        kind = "bug" if error.code == "BUG" else "refused"
+        raise _StopError(kind, f"{error.code} {error.message}") from None
+    except Exception as error:
+        raise _StopError("bug", f"{type(error).__name__}: {_line(error)}") from None
+
+
+def _loaded(model: onnx.ModelProto, program: Program, clock: Clock) -> Any:
+    """A session; None when the target is ONNX itself and ONNX Runtime lacks a kernel."""
+    try:
+        clock("check", lambda: onnx.checker.check_model(model, full_check=True))
+    except Exception as error:
+        raise _StopError("invalid", _line(error)) from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    data = model.SerializeToString()
+    try:
+        return clock(
+            "load",
+            lambda: onnxruntime.InferenceSession(
+                data, options, providers=["CPUExecutionProvider"]
+            ),
+        )
+    except Exception as error:
+        if program.options.target == "onnx" and "NOT_IMPLEMENTED" in str(error):
+            return None
+        raise _StopError("unloadable", _line(error)) from None
+
+
+def _model_results(session: Any, values: Results) -> Results:
+    return list(runtime.run(session, [_jax.host_array(a) for a in values]).values())
+
+
+def _compare(program: Program, values: Results, want: Results, have: Results) -> _StopError:
+    if len(have) != len(want):
+        return _StopError("wrong", f"{len(have)} outputs, JAX has {len(want)}")
+    have = [_unpacked(w, h) for w, h in zip(want, have, strict=True)]
+    for i, (w, h) in enumerate(zip(want, have, strict=True)):
+        if h.dtype != w.dtype or h.shape != w.shape:
+            detail = f"output {i} is {h.dtype}{list(h.shape)}, JAX has {w.dtype}{list(w.shape)}"
+            return _StopError("wrong", detail, want=want, have=have)
+    if all(_near(w, h).all() for w, h in zip(want, have, strict=True)):
+        return _StopError("right")
+    reach = _reach(program, values, want)
+    verdict = "right"
+    for i, (w, h) in enumerate(zip(want, have, strict=True)):
+        off = ~_near(w, h) & ~_within(w, h, [r[i] for r in reach])
+        if off.any():
+            reason = known.difference(program, values, have)
+            if reason:
+                return _StopError("known", reason)
+            place = tuple(int(k) for k in np.argwhere(off)[0])
+            detail = f"output {i}{list(place)} is {h[place]}, JAX has {w[place]}"
+            return _StopError("wrong", detail, want=want, have=have)
+        if (~_near(w, h)).any():
+            verdict = "unstable"
+    return _StopError(verdict)
+
+
+def _unpacked(want: np.ndarray, have: np.ndarray) -> np.ndarray:
+    """Complex numbers cross the border of a model as a last axis of two parts."""
+    if np.iscomplexobj(want) and have.shape[-1:] == (2,) and have.dtype == want.real.dtype:
+        return np.ascontiguousarray(have).view(want.dtype)[..., 0]
+    return have
+
+
+def _parts(array: np.ndarray) -> np.ndarray:
+    """In 64 bits, complex numbers as two; subnormal numbers are zero, as XLA reads and writes them."""
+    if np.iscomplexobj(array):
+        array = np.stack([array.real, array.imag])
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        return array
+    wide = array.astype(np.float64)
+    return np.where(np.abs(wide) < float(jnp.finfo(array.dtype).tiny), 0.0, wide)
+
+
+def _joined(off: np.ndarray, like: np.ndarray) -> np.ndarray:
+    return off.all(axis=0) if np.iscomplexobj(like) else off
+
+
+def _near(want: np.ndarray, have: np.ndarray) -> np.ndarray:
+    """Elements that are as near as the table of tolerances asks of one function."""
+    w, h = _parts(want), _parts(have)
+    same = (w == h) | (np.isnan(w) & np.isnan(h)) if w.dtype.kind == "f" else w == h
+    if w.dtype.kind == "f":
+        narrow = np.stack([want.real, want.imag]) if np.iscomplexobj(want) else want
+        same |= np.abs(w - h) <= allowed(narrow, "function")
+    return _joined(np.asarray(same), want)
+
+
+def _within(want: np.ndarray, have: np.ndarray, reach: list[np.ndarray]) -> np.ndarray:
+    """Elements that are not farther from JAX's than JAX is from itself and from the exact result.
+
+    The first of `reach` is the exact result, the others are those of nudged inputs.
+    """
+    h = _parts(have)
+    others = [_parts(r) for r in reach]
+    if h.dtype.kind != "f":
+        return _joined(np.asarray(sum(o != _parts(want) for o in others) > 0), want)
+    w = _parts(want)
+    spread = np.zeros(w.shape)
+    for other in others:
+        distance = np.abs(other - w)
+        same = (other == w) | (np.isnan(other) & np.isnan(w))
+        spread = np.maximum(spread, np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance)))
+    finite = spread[np.isfinite(spread)]
+    # One element may be exact by luck: a quarter of the worst error of the array is everybody's.
+    slack = FACTOR * spread + FACTOR / 4 * (finite.max() if finite.size else 0.0)
+    narrow = np.stack([want.real, want.imag]) if np.iscomplexobj(want) else want
+    near = np.abs(h - w) <= slack + allowed(narrow, "function")
+    return _joined(near | np.isinf(spread), want)
+
+
+def _reach(program: Program, values: Results, want: Results) -> list[Results]:
+    """Results of JAX that are as good as `want`: in 64 bits, op by op, of nudged inputs."""
+    f = function_of(program)
+    compiled = jax.jit(f)
+    random = np.random.default_rng(program.seed)
+    results = [_wide_results(program, values, want)]
+    with jax.disable_jit(False):
+        results += [
+            _jax_results(compiled, [_nudged(a, random) for a in values]) for _ in range(NUDGES)
+        ]
+    return results
+
+
+def _wide_results(program: Program, values: Results, want: Results) -> Results:
+    """The exact results, as far as 64 bits give them; integers in their own width."""
+    try:
+        with _jax.double_precision(True):
+            wide = [_widened(a) for a in values]
+            results = _jax_results(jax.jit(function_of(program, wide=True)), wide)
+    except Exception:
+        return want
+    if any(r.shape != w.shape for r, w in zip(results, want, strict=True)):
+        return want
+    return [
+        r if jnp.issubdtype(w.dtype, jnp.inexact) else r.astype(w.dtype)
+        for r, w in zip(results, want, strict=True)
+    ]
+
+
+def _widened(array: np.ndarray) -> np.ndarray:
+    if np.iscomplexobj(array):
+        return array.astype(np.complex128)
+    return array.astype(np.float64) if jnp.issubdtype(array.dtype, jnp.floating) else array
+
+
+def _nudged(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Each number off by one unit in the last place, up or down; zeros and infinities stay."""
+    if not jnp.issubdtype(array.dtype, jnp.inexact):
+        return array
+    step = random.choice([-1.0, 0.0, 1.0], array.shape) * float(jnp.finfo(array.dtype).eps)
+    wide = np.asarray(array.astype(np.complex128 if np.iscomplexobj(array) else np.float64))
+    return np.where(np.isfinite(wide), wide * (1 + step), wide).astype(array.dtype)
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0][:400]

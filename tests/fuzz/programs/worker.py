@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that judge programs; a program that kills its process is an outcome like any other."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import os
+from multiprocessing.connection import Connection
+from typing import Any
+
+from fuzz.programs.program import Program
+
+START_LIMIT = 300.0  # seconds until a process has imported JAX
+PROGRAMS_BETWEEN_CLEANUPS = 100  # JAX keeps every compiled function until it is told not to
+PROGRAMS_OF_ONE_PROCESS = 2000
+
+# XLA need not optimise what runs once; this changes the time it takes and not what it means.
+XLA_FLAGS = (
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_parallel_codegen_split_count=1"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A seed, or a program with the arrays to run it on."""
+
+    seed: int = 0
+    program: Program | None = None
+    given: tuple[Any, ...] = ()
+    fault: str = ""  # "crash" and "hang" test this file
+
+
+def _work(connection: Connection) -> None:
+    """Answers tasks with (program, outcome) until the other side hangs up."""
+    import jax
+
+    from fuzz.programs.generate import generate
+    from fuzz.programs.judge import judge
+
+    connection.send("ready")
+    for count in range(1, 1_000_000):
+        try:
+            task = connection.recv()
+        except EOFError:
+            return
+        if task.fault:
+            _fail(task.fault)
+        program = task.program or generate(task.seed)
+        connection.send((program, judge(program, task.given)))
+        if count % PROGRAMS_BETWEEN_CLEANUPS == 0:
+            jax.clear_caches()
+
+
+def _fail(fault: str) -> None:
+    import time
+
+    if fault == "crash":
+        os.abort()
+    time.sleep(1000)
+
+
+class Worker:
+    """One process, replaced when it dies, hangs or has become old."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self._process: Any = None
+        self._connection: Connection | None = None
+        self._count = 0
+
+    def run(self, task: Task) -> tuple[Program, Any]:
+        """The program of a task and its outcome, whatever happens to the process."""
+        from fuzz.programs.judge import Outcome
+
+        if self._count == PROGRAMS_OF_ONE_PROCESS:
+            self.stop()
+        connection = self._connection or self._start()
+        self._count += 1
+        try:
+            connection.send(task)
+            if connection.poll(self._limit):
+                answer: tuple[Program, Any] = connection.recv()
+                return answer
+            outcome = Outcome("timeout", f"more than {self._limit:g} s")
+        except (EOFError, ConnectionError):
+            self._process.join(10)
+            outcome = Outcome("crash", f"the process ended with {self._process.exitcode}")
+        self.stop()
+        return self._program(task), outcome
+
+    def _program(self, task: Task) -> Program:
+        if task.program:
+            return task.program
+        from fuzz.programs.generate import generate
+
+        return generate(task.seed)
+
+    def stop(self) -> None:
+        if self._connection is None:
+            return
+        self._connection.close()
+        self._process.kill()
+        self._process.join()
+        self._process = self._connection = None
+        self._count = 0
+
+    def _start(self) -> Connection:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        os.environ["XLA_FLAGS"] = XLA_FLAGS
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        if not self._connection.poll(START_LIMIT):
+            raise RuntimeError("a worker does not start")
+        self._connection.recv()  # EOFError when it dies: nothing can run then
+        return self._connection
