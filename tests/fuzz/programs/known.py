@@ -1,24 +1,108 @@
 # SPDX-License-Identifier: Apache-2.0
 """Differences that docs/architecture.md describes under "Where numbers differ".
 
-Each is a primitive that behaves as ONNX Runtime's op does. A difference is known when JAX gives
-the model's numbers once its primitives behave so: nothing else about the program is excused.
+Each is a primitive, and where its result is ONNX Runtime's and not JAX's. The program runs again with
+other numbers at these places: elements of its results that change then are excused, and no others.
 """
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from fuzz.programs.program import Program
+from fuzz.programs.interpret import interpreted, primitives
+from fuzz.programs.program import Program, function_of
 
 Results = list[np.ndarray]
 
 
-def difference(program: Program, values: Results, have: Results) -> str:
-    """The name of the documented difference that explains the model's numbers, or ""."""
-    return ""
+@dataclasses.dataclass(frozen=True)
+class Quirk:
+    """Primitives whose results differ where `where(operands, result)` is true."""
+
+    name: str
+    primitives: tuple[str, ...]
+    where: Callable[[Sequence[Any], Any], Any]
 
 
-def failure(program: Program, values: Results, message: str) -> str:
-    """The name of the documented error that the model stops with, or ""."""
-    return ""
+def _nan_before(args: Sequence[Any], result: Any) -> Any:
+    return jnp.isnan(result) if _is_float(result) else jnp.zeros(result.shape, bool)
+
+
+def _infinite(args: Sequence[Any], result: Any) -> Any:
+    return jnp.isinf(result)
+
+
+def _negative_zero(args: Sequence[Any], result: Any) -> Any:
+    return (result == 0) & jnp.signbit(result)
+
+
+def _far_left(args: Sequence[Any], result: Any) -> Any:
+    return args[0] < -15
+
+
+def _is_float(x: Any) -> bool:
+    return bool(jnp.issubdtype(x.dtype, jnp.floating))
+
+
+QUIRKS = [
+    Quirk(
+        "a maximum or minimum of numbers with NaN among them ignores NaN",
+        ("reduce_max", "reduce_min", "reduce_window_max", "reduce_window_min", "cummax", "cummin"),
+        _nan_before,
+    ),
+    Quirk(
+        "MaxPool gives the largest number for infinity",
+        ("reduce_window_max", "reduce_window_min"),
+        _infinite,
+    ),
+    Quirk("Where gives 0 for -0", ("select_n",), _negative_zero),
+    Quirk("Sigmoid is 0 far to the left", ("logistic",), _far_left),
+]
+
+# What stands at the excused places, in one run each: results that do not depend on it stay.
+STAND_INS = (0.0, 1.0, -7.25)
+
+
+def excused(program: Program, values: Results) -> list[tuple[str, Results]]:
+    """For each quirk the elements of all outputs that may be the runtime's."""
+    f = function_of(program)
+    closed = jax.make_jaxpr(f)(*values)
+    names = primitives(closed.jaxpr)
+    found = []
+    for quirk in QUIRKS:
+        if names.isdisjoint(quirk.primitives):
+            continue
+        runs = [_run(closed, values, quirk, stand_in) for stand_in in (None, *STAND_INS)]
+        first, others = runs[0], runs[1:]
+        masks = [
+            np.logical_or.reduce([_differs(a, other[i]) for other in others])
+            for i, a in enumerate(first)
+        ]
+        if any(mask.any() for mask in masks):
+            found.append((quirk.name, masks))
+    return found
+
+
+def _differs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.asarray((a != b) & ~((a != a) & (b != b)))
+
+
+def _run(closed: Any, values: Results, quirk: Quirk, stand_in: float | None) -> Results:
+    def replaced(eqn: Any, operands: Sequence[Any], results: list[Any]) -> list[Any]:
+        if eqn.primitive.name not in quirk.primitives or stand_in is None:
+            return results
+        return [
+            jnp.where(quirk.where(operands, r), jnp.asarray(stand_in, r.dtype), r)
+            if _is_float(r)
+            else r
+            for r in results
+        ]
+
+    run = jax.jit(lambda *args: interpreted(closed, args, replaced))
+    return [np.asarray(r) for r in run(*map(jnp.asarray, values))]

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a jaxpr equation by equation, so that results can be changed on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.extend.core
+import jax.numpy as jnp
+from jax import lax
+
+Change = Callable[[Any, Sequence[Any], list[Any]], list[Any]]  # equation, operands, results
+
+_JAXPRS = (jax.extend.core.ClosedJaxpr, jax.extend.core.Jaxpr)
+_CALLS = {
+    *("jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "remat2"),
+    *("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
+}
+
+# Operations that round; all others give what they are given, or integers.
+_ROUNDING = {
+    *("acos", "acosh", "add", "add_any", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i0e"),
+    *("cbrt", "conv_general_dilated", "cos", "cosh", "cumlogsumexp", "cumprod", "cumsum", "digamma"),
+    *("div", "dot_general", "erf", "erf_inv", "erfc", "exp", "exp2", "expm1", "fft", "integer_pow"),
+    *("lgamma", "log", "log1p", "logistic", "mul", "pow", "reduce_prod", "reduce_sum"),
+    *("reduce_window", "reduce_window_sum", "rsqrt", "scatter-add", "scatter-mul", "sin", "sinh"),
+    *("sqrt", "square", "sub", "tan", "tanh", "convert_element_type", "rem"),
+}
+
+
+def primitives(jaxpr: Any) -> set[str]:
+    """The names of all primitives, also of those in nested jaxprs."""
+    names = set()
+    for eqn in jaxpr.eqns:
+        names.add(eqn.primitive.name)
+        for value in jax.tree.leaves(eqn.params, is_leaf=lambda v: isinstance(v, _JAXPRS)):
+            if isinstance(value, _JAXPRS):
+                names |= primitives(getattr(value, "jaxpr", value))
+    return names
+
+
+def interpreted(closed: Any, args: Sequence[Any], change: Change) -> list[Any]:
+    """The results of a jaxpr, those of each equation being changed."""
+    inner, consts = getattr(closed, "jaxpr", closed), getattr(closed, "consts", ())
+    names = (*inner.constvars, *inner.invars)
+    env: dict[Any, Any] = dict(zip(names, (*consts, *args), strict=True))
+
+    def read(atom: Any) -> Any:
+        return atom.val if isinstance(atom, jax.extend.core.Literal) else env[atom]
+
+    for eqn in inner.eqns:
+        operands = [read(atom) for atom in eqn.invars]
+        results = change(eqn, operands, _equation(eqn, operands, change))
+        env.update(zip(eqn.outvars, results, strict=True))
+    return [read(atom) for atom in inner.outvars]
+
+
+def _equation(eqn: Any, operands: list[Any], change: Change) -> list[Any]:
+    name, params = eqn.primitive.name, eqn.params
+
+    def inside(closed: Any) -> Callable[..., list[Any]]:
+        return lambda *args: interpreted(closed, args, change)
+
+    if name in _CALLS:
+        return inside(params.get("jaxpr", params.get("call_jaxpr")))(*operands)
+    if name == "cond":
+        index, *rest = operands
+        return list(lax.switch(index, [inside(b) for b in params["branches"]], *rest))
+    if name == "scan" and "num_consts" in params:
+        return _scan(params, operands, inside(params["jaxpr"]))
+    if name == "while":
+        m, n = params["cond_nconsts"], params["body_nconsts"]
+        test, step = inside(params["cond_jaxpr"]), inside(params["body_jaxpr"])
+        a, b, init = operands[:m], operands[m : m + n], operands[m + n :]
+        return list(lax.while_loop(lambda s: test(*a, *s)[0], lambda s: step(*b, *s), init))
+    bound = eqn.primitive.bind(*operands, **params)
+    return list(bound) if eqn.primitive.multiple_results else [bound]
+
+
+def _scan(params: Any, operands: list[Any], step: Callable[..., list[Any]]) -> list[Any]:
+    fixed, carried = params["num_consts"], params["num_carry"]
+    consts, init = operands[:fixed], operands[fixed : fixed + carried]
+
+    def body(carry: Any, x: Any) -> Any:
+        results = step(*consts, *carry, *x)
+        return results[:carried], results[carried:]
+
+    xs = operands[fixed + carried :]
+    carry, ys = lax.scan(body, init, xs, params["length"], params["reverse"])
+    return [*carry, *ys]
+
+
+def rounded_otherwise(closed: Any, args: Sequence[Any], turn: Any) -> list[Any]:
+    """The results of a jaxpr each of whose operations is off by a unit in the last place.
+
+    `turn`, an integer, chooses where it is off upwards and where downwards. Whole numbers stay:
+    arithmetic with them is exact.
+    """
+    count = 0
+
+    def nudged(eqn: Any, operands: Sequence[Any], results: list[Any]) -> list[Any]:
+        nonlocal count
+        if eqn.primitive.name not in _ROUNDING:
+            return results
+        count += 1
+        return [_nudged(r, turn * 97 + count * 40503) for r in results]
+
+    return interpreted(closed, args, nudged)
+
+
+def _nudged(result: Any, salt: Any) -> Any:
+    if not jnp.issubdtype(result.dtype, jnp.inexact):
+        return result
+    places = jnp.arange(result.size, dtype=jnp.uint32).reshape(result.shape)
+    bits = (places * jnp.uint32(2654435761) + jnp.asarray(salt, jnp.uint32)) * jnp.uint32(2246822519)
+    sign = jnp.where(bits & jnp.uint32(1 << 16) != 0, 1.0, -1.0)
+    unit = float(jnp.finfo(result.dtype).eps)
+    moved = (result * (1 + sign * unit).astype(result.real.dtype)).astype(result.dtype)
+    real = jnp.real(result)
+    keep = (real == jnp.round(real)) & (jnp.abs(real) < 1 / unit) & (jnp.imag(result) == 0)
+    return jnp.where(keep | ~jnp.isfinite(moved), result, moved)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine that searches for counterexamples works: it finds what is planted and blames nobody else."""
+
+import ast
+import runpy
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fuzz.programs.generate import generate
+from fuzz.programs.judge import Outcome, judge
+from fuzz.programs.program import Input, Program, Step, function_of, module_source
+from fuzz.programs.report import find_source
+from fuzz.programs.shrink import Case, at_turn, shrunk
+from fuzz.programs.values import KINDS, arrays
+from fuzz.programs.worker import Task, Worker
+
+SEEDS = range(400, 430)
+
+
+def program(*texts, dtype="f32", shape=(3, 4), values=("normal",)):
+    """Steps that each take the result before them."""
+    names = ["x", *(f"v{i}" for i in range(len(texts)))]
+    steps = tuple(Step((names[i + 1],), text, (names[i],)) for i, text in enumerate(texts))
+    return Program((Input("x", dtype, shape),), steps, (names[-1],), values=values)
+
+
+def outcome(prog, change=None, given=()):
+    """What the judge says when the model computes change(result)."""
+
+    def alter(f):
+        return (lambda *xs: change(f(*xs))) if change else f
+
+    return judge(prog, given, alter)
+
+
+def test_a_seed_is_one_program():
+    first = [generate(seed) for seed in SEEDS]
+    assert first == [generate(seed) for seed in SEEDS]
+    assert len({module_source(prog) for prog in first}) > 0.9 * len(first)
+
+
+def test_a_seed_is_the_same_program_in_another_process_and_a_crash_is_an_outcome():
+    worker = Worker(limit=60)
+    try:
+        assert worker.run(Task(seed=401))[0] == generate(401)
+        prog, crashed = worker.run(Task(seed=402, fault="crash"))
+        assert crashed.kind == "crash"
+        assert prog == generate(402)
+        assert worker.run(Task(seed=403))[1].kind in ("right", "known", "unstable")
+        worker._limit = 1
+        assert worker.run(Task(seed=404, fault="hang"))[1].kind == "timeout"
+    finally:
+        worker.stop()
+
+
+def test_sources_are_python():
+    for seed in SEEDS:
+        tree = ast.parse(module_source(generate(seed)))
+        assert any(isinstance(node, ast.FunctionDef) and node.name == "f" for node in tree.body)
+
+
+def test_a_find_runs_by_itself(tmp_path, capsys):
+    case = at_turn(program("jnp.sin($0)", "$0 * 2.0"), 0)
+    path = tmp_path / "find.py"
+    path.write_text(find_source(7, case, Outcome("wrong", "by hand")))
+    runpy.run_path(str(path), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert printed.startswith("JAX")
+    assert "model" in printed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_of_every_kind_and_dtype(kind):
+    dtypes = ("f32", "f16", "bf16", "c64", "i8", "u32", "boolean")
+    inputs = tuple(Input(f"x{i}", dtype, (3, 0 if i == 2 else 4)) for i, dtype in enumerate(dtypes))
+    first, second = (arrays(Program(inputs, (), ("x0",), values=(kind,)), 0) for _ in range(2))
+    for a, b in zip(first, second, strict=True):
+        assert a.tobytes() == b.tobytes()
+
+
+def test_right_is_right():
+    for prog in (
+        program("jnp.sin($0)", "$0 @ $0.T"),
+        program("jax.nn.softmax($0)", dtype="f16"),
+        program("$0 * 3", dtype="i8", values=("normal", "large")),
+    ):
+        assert outcome(prog).kind == "right"
+
+
+@pytest.mark.parametrize(
+    ("prog", "change"),
+    [
+        (program("jnp.sin($0)"), lambda y: y * 1.0001),
+        (program("jnp.sin($0)"), lambda y: y.at[0, 0].add(1e-5)),
+        (program("$0 + 1", dtype="i32"), lambda y: y.at[1, 2].add(1)),
+        (program("$0 > 0"), lambda y: y.at[0, 1].set(~y[0, 1])),
+        (program("$0 * 2.0", dtype="bf16"), lambda y: y * 1.05),
+        (program("jnp.sum($0)"), lambda y: y[None]),
+        (program("jnp.maximum($0, 1.5)", values=("infinite",)), lambda y: jnp.clip(y, -3e38, 3e38)),
+        (program("jax.nn.softmax($0) @ $0.T"), lambda y: y + 1e-4),
+    ],
+)
+def test_a_planted_fault_is_found(prog, change):
+    assert outcome(prog, change).kind == "wrong"
+
+
+def test_digits_that_jax_does_not_have_are_not_asked_for():
+    prog = program("jnp.sum($0 * 1e6) - 1e6 * jnp.sum($0)")
+    assert outcome(prog, lambda y: y + 0.01).kind == "unstable"
+    assert outcome(prog, lambda y: y + 1e4).kind == "wrong"
+
+
+def test_documented_differences_excuse_only_what_depends_on_them():
+    prog = program("jnp.max($0, axis=1)")
+    values = np.asarray([[1, np.nan, 3], [4, 5, 6]], np.float32)
+    prog = Program((Input("x", "f32", (2, 3)),), prog.steps, prog.outputs)
+    of_nan = outcome(prog, lambda y: y.at[0].set(3.0), [[values]])
+    assert of_nan.kind == "known", of_nan
+    assert "NaN" in of_nan.detail
+    assert outcome(prog, lambda y: y.at[1].set(5.0), [[values]]).kind == "wrong"
+
+
+def test_shrinking_keeps_the_fault_and_little_else():
+    texts = ("jnp.sin($0)", "$0 + 1.0", "jnp.cumsum($0, axis=1)", "$0 * 2.0", "jnp.sum($0)")
+    prog = program(*texts, shape=(5, 6))
+
+    def ask(case):
+        function_of(case.program)
+        found = any("cumsum" in step.text for step in case.program.steps)
+        return Outcome("wrong" if found else "right")
+
+    case, _ = shrunk(at_turn(prog, 0), Outcome("wrong"), ask, seconds=60, most=500)
+    assert [step.text for step in case.program.steps] == ["jnp.cumsum($0, axis=1)"]
+    assert [given.shape for given in case.program.inputs] == [(1, 1)]
+    assert isinstance(case, Case)
