@@ -133,18 +133,27 @@ conformance-opsets: build ## a sample of these cases at every opset that changed
 test-conformance: build
 	$(run_conformance) --every 13 --junit $(REPORT)/conformance.xml
 
-# The number of programs is fixed, so that a failure repeats; make fuzz takes another seed each day.
-.PHONY: test-fuzz fuzz
-MINUTES ?= 10
-FUZZ_SEED ?= $(shell date +%Y%m%d)
+# The number of programs is fixed in make test, so that a failure repeats; make fuzz takes another
+# seed each day. A find becomes a file that runs by itself.
+.PHONY: fuzz fuzz-raise fuzz-programs test-fuzz test-fuzz-programs
+MINUTES ?= $(if $(PROGRAMS),,10)
+SEED ?= $(shell date +%Y%m%d)
 raise_fuzz = build/release/raise_fuzz --out $(REPORT)/fuzz
+run_programs = PYTHONPATH=tests:tests/python $(BIN)/python -m fuzz.programs --jobs $(JOBS)
+fuzz: fuzz-raise fuzz-programs ## search for programs that raising changes and for JAX programs that come out wrong: MINUTES=n each, SEED=s
+fuzz-raise: build
+	cmake --preset release --log-level=WARNING
+	cmake --build --preset release --target raise_fuzz
+	$(raise_fuzz) --seed $(SEED) --minutes $(or $(MINUTES),10)
+fuzz-programs: build ## random JAX programs only: MINUTES=n or PROGRAMS=n, SEED=s
+	$(run_programs) --seed $(SEED) $(if $(PROGRAMS),--programs $(PROGRAMS)) $(if $(MINUTES),--minutes $(MINUTES))
 test-fuzz: build
+	cmake --preset release --log-level=WARNING
 	cmake --build --preset release --target raise_fuzz
 	$(raise_fuzz) --seed 1 --programs 8000
 	$(raise_fuzz) --faults --seed 1 --programs 8000
-fuzz: build ## search for programs that raising changes, for MINUTES=10
-	cmake --build --preset release --target raise_fuzz
-	$(raise_fuzz) --seed $(FUZZ_SEED) --minutes $(MINUTES)
+test-fuzz-programs: build
+	$(run_programs) --minutes 1 --programs 600 --seed 1 --junit $(REPORT)/fuzz-programs.xml
 
 .PHONY: raising-table
 raising-table: build ## measure every spelling of the raising suite; rewrites docs/raising.md

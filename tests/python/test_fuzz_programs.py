@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine that searches for counterexamples works: it finds what is planted and blames nobody else."""
+"""The search for counterexamples finds what is planted, and nothing else."""
 
 import ast
 import runpy

@@ -126,9 +126,7 @@ class Builder:
     def pick(self, *fits: Fits) -> Value:
         """A value that fits; recent ones are more likely."""
         varies = self.chance(0.9)
-        found = [
-            v for v in self.visible() if v.varies >= varies and all(fit(v) for fit in fits)
-        ]
+        found = [v for v in self.visible() if v.varies >= varies and all(fit(v) for fit in fits)]
         if not found:
             raise RejectError("no value fits")
         recent = len(found) - 1 - min(int(self.random.expovariate(0.6)), len(found) - 1)

@@ -93,8 +93,8 @@ def convolution(b: Builder) -> Value:
         extra += f", lhs_dilation={tuple(b.choice((1, 2)) for _ in window)}"
     result = layout if b.chance(0.8) else "".join(b.random.sample(layout, len(layout)))
     text = (
-        f"lax.conv_general_dilated($0, $1, {stride}, {padding}{extra}, feature_group_count={groups}, "
-        f"dimension_numbers=('{layout}', '{kernel_layout}', '{result}'))"
+        f"lax.conv_general_dilated($0, $1, {stride}, {padding}{extra}, "
+        f"feature_group_count={groups}, dimension_numbers=('{layout}', '{kernel_layout}', '{result}'))"
     )
     y = b.emit(text, x, w)
     if b.chance(0.3):
@@ -117,7 +117,11 @@ def window(b: Builder) -> Value:
     padding = b.choice(("'SAME'", "'VALID'", repr([(b.choice((0, 1)), 1)] * x.rank)))
     text = (
         f"lax.reduce_window($0, {x.dtype}({start}), lax.{op}, {sizes}, {strides}, {padding}"
-        + (f", window_dilation={tuple(b.choice((1, 2)) for _ in x.shape)}" if b.chance(0.15) else "")
+        + (
+            f", window_dilation={tuple(b.choice((1, 2)) for _ in x.shape)}"
+            if b.chance(0.15)
+            else ""
+        )
         + ")"
     )
     y = b.emit(text, x)

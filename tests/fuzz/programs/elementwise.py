@@ -56,7 +56,15 @@ BINARY_INTEGER = [
     "jnp.where($1 > 0, $0, $1)",
 ]
 BINARY_BOOLEAN = ["$0 & $1", "$0 | $1", "$0 ^ $1", "jnp.logical_xor($0, $1)", "$0 == $1"]
-COMPARE = ["$0 < $1", "$0 <= $1", "$0 > $1", "$0 >= $1", "$0 == $1", "$0 != $1", "jnp.isclose($0, $1)"]
+COMPARE = [
+    "$0 < $1",
+    "$0 <= $1",
+    "$0 > $1",
+    "$0 >= $1",
+    "$0 == $1",
+    "$0 != $1",
+    "jnp.isclose($0, $1)",
+]
 LIMITS = [
     *("jnp.maximum($0, {a})", "jnp.minimum($0, {a})", "jnp.clip($0, -{b}, {b})"),
     *("jnp.clip($0, {a}, None)", "jnp.clip($0, None, {a})", "jnp.where($0 > {a}, $0, 0)"),
@@ -174,7 +182,9 @@ def broadcast(b: Builder) -> Value:
         outer = "$0[:, None] {} $1[None, :]" if x.rank == 1 else "$0[..., None] {} $1[..., None, :]"
         if not has_axes(x) or x.dtype == "boolean":
             raise RejectError("no axis")
-        y = b.pick(lambda v: v.dtype == x.dtype and v.rank == x.rank and v.shape[:-1] == x.shape[:-1])
+        y = b.pick(
+            lambda v: v.dtype == x.dtype and v.rank == x.rank and v.shape[:-1] == x.shape[:-1]
+        )
         return b.emit(outer.format(b.choice(("+", "-", "*"))), x, y)
     sizes = [b.choice((1, 2, 3)), *x.shape, 2]
     kept = tuple(range(1, x.rank + 1))

@@ -17,9 +17,20 @@ ACTIVATIONS = [
     *("jax.nn.softplus($0)", "jax.nn.soft_sign($0)", "jax.nn.hard_sigmoid($0)", "jnp.tanh($0)"),
     *("jax.nn.hard_swish($0)", "jax.nn.leaky_relu($0, {a})", "jax.nn.hard_tanh($0)"),
     *("jax.nn.log_sigmoid($0)", "jax.nn.squareplus($0)", "jnp.maximum($0, {a} * $0)"),
-    *("$0 * jax.nn.sigmoid({a} * $0)", "$0 * jnp.tanh(jax.nn.softplus($0))", "1 / (1 + jnp.exp(-$0))"),
-    *("$0 / (1 + jnp.exp(-$0))", "0.5 * $0 * (1 + lax.erf($0 / 1.41421356))", "jnp.log1p(jnp.exp($0))"),
-    *("0.5 * $0 * (1 + jnp.tanh(0.7978845608 * ($0 + 0.044715 * $0 ** 3)))", "$0 / (1 + jnp.abs($0))"),
+    *(
+        "$0 * jax.nn.sigmoid({a} * $0)",
+        "$0 * jnp.tanh(jax.nn.softplus($0))",
+        "1 / (1 + jnp.exp(-$0))",
+    ),
+    *(
+        "$0 / (1 + jnp.exp(-$0))",
+        "0.5 * $0 * (1 + lax.erf($0 / 1.41421356))",
+        "jnp.log1p(jnp.exp($0))",
+    ),
+    *(
+        "0.5 * $0 * (1 + jnp.tanh(0.7978845608 * ($0 + 0.044715 * $0 ** 3)))",
+        "$0 / (1 + jnp.abs($0))",
+    ),
     *("jnp.where($0 > {a}, $0, 0)", "jnp.where($0 > 0, $0, {a} * (jnp.exp($0) - 1))"),
     *("jnp.where($0 >= 0, $0, {a} * $0)", "jnp.clip({a} * $0 + 0.5, 0, 1)", "jnp.maximum($0, 0)"),
     *("$0 * jnp.clip($0 / 6 + 0.5, 0, 1)", "$0 * jnp.minimum(jnp.maximum($0 + 3, 0), 6) / 6"),
@@ -209,7 +220,11 @@ def rotary(b: Builder) -> Value:
         angle = b.emit(f"jnp.arange({n}).astype({x.dtype})[:, None] * {freq}")
     cos, sin = off(b.emit("jnp.cos($0)", angle)), off(b.emit("jnp.sin($0)", off(angle)))
     interleaved = b.chance(0.4)
-    cuts = ("$0[..., ::2]", "$0[..., 1::2]") if interleaved else (f"$0[..., :{half}]", f"$0[..., {half}:]")
+    cuts = (
+        ("$0[..., ::2]", "$0[..., 1::2]")
+        if interleaved
+        else (f"$0[..., :{half}]", f"$0[..., {half}:]")
+    )
     lo, hi = off(b.emit(cuts[0], x)), off(b.emit(cuts[1], x))
     first = off(b.emit("$0 * $2 - $1 * $3", lo, hi, cos, sin))
     second = off(b.emit(b.choice(("$1 * $2 + $0 * $3", "$1 * $2 - $0 * $3")), lo, hi, cos, sin))
@@ -221,7 +236,9 @@ def rotary(b: Builder) -> Value:
 
 def resize(b: Builder) -> Value:
     x = b.pick(is_float, lambda v: v.rank in (3, 4) and all(isinstance(n, int) for n in v.shape))
-    shape = [n if i == 0 or b.chance(0.4) else b.choice((1, 2, 3, 4, 6)) for i, n in enumerate(x.shape)]
+    shape = [
+        n if i == 0 or b.chance(0.4) else b.choice((1, 2, 3, 4, 6)) for i, n in enumerate(x.shape)
+    ]
     method = b.choice(("nearest", "linear", "cubic"))
     smooth = b.choice(("", ", antialias=False"))
     return b.emit(f"jax.image.resize($0, {tuple(shape)}, '{method}'{smooth})", x)

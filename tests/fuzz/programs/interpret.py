@@ -22,7 +22,16 @@ _CALLS = {
 # Operations that round; all others give what they are given, or integers.
 _ROUNDING = {
     *("acos", "acosh", "add", "add_any", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i0e"),
-    *("cbrt", "conv_general_dilated", "cos", "cosh", "cumlogsumexp", "cumprod", "cumsum", "digamma"),
+    *(
+        "cbrt",
+        "conv_general_dilated",
+        "cos",
+        "cosh",
+        "cumlogsumexp",
+        "cumprod",
+        "cumsum",
+        "digamma",
+    ),
     *("div", "dot_general", "erf", "erf_inv", "erfc", "exp", "exp2", "expm1", "fft", "integer_pow"),
     *("lgamma", "log", "log1p", "logistic", "mul", "pow", "reduce_prod", "reduce_sum"),
     *("reduce_window", "reduce_window_sum", "rsqrt", "scatter-add", "scatter-mul", "sin", "sinh"),
@@ -114,7 +123,9 @@ def _nudged(result: Any, salt: Any) -> Any:
     if not jnp.issubdtype(result.dtype, jnp.inexact):
         return result
     places = jnp.arange(result.size, dtype=jnp.uint32).reshape(result.shape)
-    bits = (places * jnp.uint32(2654435761) + jnp.asarray(salt, jnp.uint32)) * jnp.uint32(2246822519)
+    bits = (places * jnp.uint32(2654435761) + jnp.asarray(salt, jnp.uint32)) * jnp.uint32(
+        2246822519
+    )
     sign = jnp.where(bits & jnp.uint32(1 << 16) != 0, 1.0, -1.0)
     unit = float(jnp.finfo(result.dtype).eps)
     moved = (result * (1 + sign * unit).astype(result.real.dtype)).astype(result.dtype)

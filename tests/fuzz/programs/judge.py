@@ -183,9 +183,7 @@ def _loaded(model: onnx.ModelProto, program: Program, clock: Clock) -> Any:
     try:
         return clock(
             "load",
-            lambda: onnxruntime.InferenceSession(
-                data, options, providers=["CPUExecutionProvider"]
-            ),
+            lambda: onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"]),
         )
     except Exception as error:
         if program.options.target == "onnx" and "NOT_IMPLEMENTED" in str(error):
@@ -236,7 +234,7 @@ def _unpacked(want: np.ndarray, have: np.ndarray) -> np.ndarray:
 
 
 def _parts(array: np.ndarray) -> np.ndarray:
-    """In 64 bits, complex numbers as two; subnormal numbers are zero, as XLA reads and writes them."""
+    """In 64 bits, complex numbers as two; subnormal numbers are zero, as XLA takes them."""
     if np.iscomplexobj(array):
         array = np.stack([array.real, array.imag])
     if not jnp.issubdtype(array.dtype, jnp.floating):
@@ -273,7 +271,9 @@ def _within(want: np.ndarray, have: np.ndarray, reach: list[np.ndarray]) -> np.n
     for i, other in enumerate(others):
         distance = np.abs(other - w) * (NUDGE_FACTOR if i else FACTOR)
         same = (other == w) | (np.isnan(other) & np.isnan(w))
-        spread = np.maximum(spread, np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance)))
+        spread = np.maximum(
+            spread, np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance))
+        )
     finite = spread[np.isfinite(spread)]
     # One element may be exact by luck: a quarter of the worst error of the array is everybody's.
     slack = spread + 0.25 * (finite.max() if finite.size else 0.0)

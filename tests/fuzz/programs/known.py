@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Differences that docs/architecture.md describes under "Where numbers differ".
 
-Each is a primitive, and where its result is ONNX Runtime's and not JAX's. The program runs again with
-other numbers at these places: elements of its results that change then are excused, and no others.
+Each is a primitive, and where its result is ONNX Runtime's and not JAX's. The program runs again
+with other numbers at these places: elements of its results that change are excused, no others.
 """
 
 from __future__ import annotations

@@ -73,7 +73,10 @@ def join(b: Builder) -> Value:
     y = b.pick(lambda v: v.dtype == x.dtype and v.rank == x.rank)
     if x.shape == y.shape and b.chance(0.4):
         return b.emit(f"jnp.stack([$0, $1], axis={axis})", x, y)
-    texts = (f"jnp.concatenate([$0, $1], axis={axis})", f"jnp.concatenate([$1, $0, $0], axis={axis})")
+    texts = (
+        f"jnp.concatenate([$0, $1], axis={axis})",
+        f"jnp.concatenate([$1, $0, $0], axis={axis})",
+    )
     return b.emit(b.choice(texts), x, y)
 
 
@@ -157,10 +160,8 @@ def gather_along(b: Builder) -> Value:
     axis = b.axis(x)
     shape = list(x.shape)
     shape[axis] = b.choice((1, 2, 3))
-    if b.chance(0.4):
-        i = b.emit(f"jnp.argsort($0, axis={axis})", x)
-    else:
-        i = b.input("i32", shape)
+    sorts = b.chance(0.4)
+    i = b.emit(f"jnp.argsort($0, axis={axis})", x) if sorts else b.input("i32", shape)
     mode = b.choice(("", ", mode='clip'", ", mode='fill'"))
     return b.emit(f"jnp.take_along_axis($0, $1, axis={axis}{mode})", x, i)
 
@@ -229,18 +230,19 @@ def sort(b: Builder) -> Value:
 def pattern(b: Builder) -> Value:
     """Masks and numbers that only depend on positions."""
     x = b.pick(lambda v: v.rank > 1)
-    m, n = x.shape[-2:]
+    m, n = (b.dim(size) for size in x.shape[-2:])
+    shift, type_ = b.choice((-1, 0, 1)), b.choice(("f32", "i32"))
     texts = [
-        f"jnp.tril(jnp.ones(({b.dim(m)}, {b.dim(n)}), boolean), {b.choice((-1, 0, 1))})",
-        f"jnp.arange({b.dim(n)})",
-        f"lax.broadcasted_iota({b.choice(('f32', 'i32'))}, ({b.dim(m)}, {b.dim(n)}), {b.choice((0, 1))})",
-        f"jnp.eye({b.dim(n)})",
+        f"jnp.tril(jnp.ones(({m}, {n}), boolean), {shift})",
+        f"jnp.arange({n})",
+        f"lax.broadcasted_iota({type_}, ({m}, {n}), {b.choice((0, 1))})",
+        f"jnp.eye({n})",
     ]
     if is_float(x):
         texts += [
-            f"jnp.where(jnp.arange({b.dim(n)}) < {b.choice((0, 1, 2))}, $0, {b.choice(('0', '-1e9'))})",
-            f"jnp.where(jnp.arange({b.dim(m)})[:, None] >= jnp.arange({b.dim(n)}), $0, 0)",
-            f"{b.choice(('jnp.tril', 'jnp.triu'))}($0, {b.choice((-1, 0, 1))})",
+            f"jnp.where(jnp.arange({n}) < {shift + 1}, $0, {b.choice(('0', '-1e9'))})",
+            f"jnp.where(jnp.arange({m})[:, None] >= jnp.arange({n}), $0, 0)",
+            f"{b.choice(('jnp.tril', 'jnp.triu'))}($0, {shift})",
         ]
     text = b.choice(texts)
     return b.emit(text, x) if "$0" in text else b.emit(text)

@@ -45,7 +45,7 @@ class Input:
 
 @dataclasses.dataclass(frozen=True)
 class Body:
-    """A function inside the program: a branch, a step of a loop, what is mapped or differentiated."""
+    """A function inside the program: a branch, a step of a loop, what grad takes."""
 
     params: tuple[str, ...]
     steps: tuple[Step, ...]
@@ -102,9 +102,7 @@ def uses(step: Step) -> Iterator[str]:
                 yield name
 
 
-def without_dead_steps(
-    steps: tuple[Step, ...], results: tuple[str, ...]
-) -> tuple[Step, ...]:
+def without_dead_steps(steps: tuple[Step, ...], results: tuple[str, ...]) -> tuple[Step, ...]:
     needed, kept = set(results), []
     for step in reversed(steps):
         if needed & set(step.names):
@@ -171,7 +169,9 @@ def _write(
             counter[0] += 1
             lines.append(f"{indent}def {functions[-1]}({', '.join(body.params)}):")
             _write(lines, body.steps, body.results, indent + "    ", counter)
-        left = ", ".join(step.names) + ("," if len(step.names) == 1 and step.text[:1] == "*" else "")
+        left = ", ".join(step.names) + (
+            "," if len(step.names) == 1 and step.text[:1] == "*" else ""
+        )
         lines.append(f"{indent}{left} = {filled(step, tuple(functions))}")
     lines.append(f"{indent}return {', '.join(results)}")
 

@@ -144,7 +144,9 @@ def recurrent(b: Builder, grow: Grow) -> Value:
     def build(inner: Builder) -> list[Value]:
         off, (h, x) = Off(inner), inner.values
         z = off(inner.emit("$0 @ $1 + $2 @ $3", x, w, h, u))
-        new = off(inner.emit(b.choice(("jnp.tanh($0)", "jax.nn.sigmoid($0)", "jax.nn.relu($0)")), z))
+        new = off(
+            inner.emit(b.choice(("jnp.tanh($0)", "jax.nn.sigmoid($0)", "jax.nn.relu($0)")), z)
+        )
         if b.chance(0.5):
             gate = inner.emit("jax.nn.sigmoid($0)", off(z))
             new = inner.emit("$0 * $1 + (1 - $0) * $2", gate, new, h)

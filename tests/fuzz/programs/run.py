@@ -55,7 +55,9 @@ class Tally:
 
     def write(self, seed: int, case: Case, outcome: Any) -> None:
         words = sorted(set(re.findall(r"[a-z_]\w{3,}", function_source(case.program))))
-        key = f"{outcome.kind}: {skeleton(outcome.detail) if outcome.kind != 'wrong' else ''} {words}"
+        key = (
+            f"{outcome.kind}: {skeleton(outcome.detail) if outcome.kind != 'wrong' else ''} {words}"
+        )
         with self._lock:
             self.signatures[key] += 1
             if self.signatures[key] > 1:
@@ -88,12 +90,10 @@ class Tally:
         ElementTree.ElementTree(suite).write(path, encoding="unicode", xml_declaration=True)
 
 
-def run(
-    first: int, programs: int, seconds: float, jobs: int, limit: float, folder: Path
-) -> Tally:
+def run(first: int, programs: int, seconds: float, jobs: int, limit: float, folder: Path) -> Tally:
     """Programs of consecutive seeds until there are enough or time is over."""
     tally, end = Tally(folder), time.monotonic() + seconds
-    seeds = _seeds(first, programs, end)
+    seeds = Seeds(first, programs, end)
     errors: queue.SimpleQueue[Exception] = queue.SimpleQueue()
 
     def serve() -> None:
@@ -116,7 +116,9 @@ def run(
     return tally
 
 
-class _seeds(Iterator[int]):  # noqa: N801: a generator that threads may share
+class Seeds(Iterator[int]):
+    """Seeds that threads share."""
+
     def __init__(self, first: int, programs: int, end: float) -> None:
         self._next, self._stop, self._end = first, first + programs, end
         self._first = first

@@ -167,9 +167,7 @@ def _without_one(steps: tuple[Step, ...]) -> Iterator[tuple[tuple[Step, ...], di
             if len(body.params) == len(step.args) and len(body.results) == len(step.names):
                 inner = dict(zip(body.params, step.args, strict=True))
                 inlined = tuple(_renamed(s, inner) for s in body.steps)
-                rename = dict(
-                    zip(step.names, (inner.get(n, n) for n in body.results), strict=True)
-                )
+                rename = dict(zip(step.names, (inner.get(n, n) for n in body.results), strict=True))
                 yield before + inlined + tuple(_renamed(s, rename) for s in after), rename
             for fewer, rename in _without_one(body.steps):
                 results = tuple(rename.get(n, n) for n in body.results)

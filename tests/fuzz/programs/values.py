@@ -24,7 +24,7 @@ def _array(seed: int, turn: int, given: Input, sizes: Mapping[str, int], kind: s
     random = np.random.default_rng([seed, turn, zlib.crc32(given.name.encode())])
     shape = tuple(sizes[s] if isinstance(s, str) else s for s in given.shape)
     dtype = np.dtype(getattr(jnp, DTYPES[given.dtype]))
-    if dtype == bool:
+    if given.dtype == "boolean":
         return _booleans(random, shape)
     if jnp.issubdtype(dtype, jnp.integer):
         return _integers(random, shape, dtype, kind)
