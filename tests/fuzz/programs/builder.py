@@ -19,7 +19,7 @@ from fuzz.programs.program import SHORT, Body, Input, Step, namespace, uses
 FLOATS = ("f32", "f16", "bf16")
 INTEGERS = ("i32", "i8", "i16", "u8", "u16", "u32")
 NUMBERS = (0.5, 2.0, -1.0, 0.1, 1.5, 3.0, 1e-5, -0.5, 0.0, 1.0, 0.25, 1.702, 0.044715, 7.0, -2.5)
-SIZES = (1, 2, 3, 4, 5, 6, 8)
+SIZES = (1, 1, 2, 3, 4, 5, 6, 8)
 EXAMPLE = {"B": 3, "N": 4}  # sizes of symbols when a bound on the number of elements is needed
 MOST_ELEMENTS = 3000
 

@@ -52,6 +52,24 @@ def einsum(b: Builder) -> Value:
     return b.emit(f"jnp.einsum('{letters},{''.join(second)}->{''.join(result)}', $0, $1)", x, y)
 
 
+def layer(b: Builder) -> Value:
+    """A product beside what runtimes merge into it: factors, transposes, casts, a bias."""
+    x = b.pick(is_float, lambda v: v.rank > 1)
+    before = ("$0", "$0 * 0.5", "$0 / 3.0", "-$0", "jnp.swapaxes($0, 0, 1)", "$0.astype(f16)")
+    x = b.emit(b.choice(before), x)
+    if b.chance(0.4):
+        x = b.emit(b.choice(("$0 * 0.25", "jnp.swapaxes($0, 0, -1)", "$0 + $0")), x)
+    y = b.emit("$0 @ $1", x, operand(b, x.dtype, [x.shape[-1], b.choice((1, 3, 4))]))
+    way = b.random.random()
+    if way < 0.3:
+        return b.emit("$0 + $1", y, operand(b, y.dtype, [y.shape[-1]]))
+    if way < 0.5:
+        return b.emit(b.choice(("$0 * 2.0", "$0 / 4", "$0.astype(f32)", "$0.T")), y)
+    if way < 0.7:
+        return b.emit("$0 @ $1", y, operand(b, y.dtype, [y.shape[-1], x.shape[-1]]))
+    return b.emit("jnp.swapaxes($0, -1, -2) @ $1", y, x) if way < 0.85 else y
+
+
 def tensordot(b: Builder) -> Value:
     x = b.pick(has_axes, lambda v: v.dtype != "boolean")
     axis = b.axis(x)
@@ -94,7 +112,8 @@ def convolution(b: Builder) -> Value:
     result = layout if b.chance(0.8) else "".join(b.random.sample(layout, len(layout)))
     text = (
         f"lax.conv_general_dilated($0, $1, {stride}, {padding}{extra}, "
-        f"feature_group_count={groups}, dimension_numbers=('{layout}', '{kernel_layout}', '{result}'))"
+        f"feature_group_count={groups}, "
+        f"dimension_numbers=('{layout}', '{kernel_layout}', '{result}'))"
     )
     y = b.emit(text, x, w)
     if b.chance(0.3):
@@ -171,6 +190,7 @@ def reduction(b: Builder) -> Value:
 
 FAMILIES = [
     (6, matmul),
+    (5, layer),
     (4, einsum),
     (3, tensordot),
     (5, convolution),

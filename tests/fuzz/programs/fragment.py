@@ -251,12 +251,12 @@ def transform(b: Builder) -> Value:
 
 
 FAMILIES = [
-    (7, activation),
+    (11, activation),
     (2, gated),
-    (5, softmax),
-    (7, norm),
-    (8, attention),
-    (3, rotary),
+    (6, softmax),
+    (13, norm),
+    (15, attention),
+    (5, rotary),
     (1, resize),
     (1, transform),
 ]

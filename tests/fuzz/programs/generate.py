@@ -40,7 +40,7 @@ def grow(b: Builder, count: int) -> None:
 
 
 def _first_inputs(b: Builder) -> None:
-    dtype = b.random.choices([*FLOATS, *INTEGERS, "boolean", "c64"], [60, 9, 7, *[2] * 6, 1, 1.5])[
+    dtype = b.random.choices([*FLOATS, *INTEGERS, "boolean", "c64"], [60, 12, 9, *[2] * 6, 1, 1.5])[
         0
     ]
     rank = b.random.choices([0, 1, 2, 3, 4], [3, 10, 35, 35, 17])[0]

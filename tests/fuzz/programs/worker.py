@@ -34,10 +34,14 @@ class Task:
 
 def _work(connection: Connection) -> None:
     """Answers tasks with (program, outcome) until the other side hangs up."""
+    import warnings
+
     import jax
 
     from fuzz.programs.generate import generate
     from fuzz.programs.judge import judge
+
+    warnings.simplefilter("ignore")  # NaN and overflow are what the programs are about
 
     connection.send("ready")
     for count in range(1, 1_000_000):
