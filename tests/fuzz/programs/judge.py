@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -116,17 +116,20 @@ def _run(
     program: Program, inputs: list[Results], alter: Callable[[Any], Any], clock: Clock
 ) -> _StopError:
     f = function_of(program)
-    wanted = []
     compiled = jax.jit(f)
+    wanted: list[Results | None] = []
     for turn, values in enumerate(inputs):
-        empty = any(0 in a.shape for a in values)
+        sizes = program.sizes[turn % len(program.sizes)]
         try:
-            wanted.append(clock("jax", lambda v=values: _jax_results(compiled, v)))
+            want = clock("jax", lambda v=values: _jax_results(compiled, v))
         except Exception as error:
-            if turn and empty:
-                wanted.append(None)  # not defined where a symbol is 0
-                continue
-            raise _StopError("not run", _line(error)) from None
+            if 0 not in sizes.values():
+                raise _StopError("not run", _line(error)) from None
+            wanted.append(None)
+        else:
+            wanted.append(
+                want if 0 not in sizes.values() or _is_defined(program, sizes, want) else None
+            )
     model = _converted(alter(f), program, clock)
     session = _loaded(model, program, clock)
     if session is None:
@@ -146,6 +149,16 @@ def _run(
         if verdict.kind != "right" and worst.kind != "known":
             worst = verdict
     return worst
+
+
+def _is_defined(program: Program, sizes: Mapping[str, int], want: Results) -> bool:
+    """Whether the symbolic program means the same at this size.
+
+    JAX takes symbols to be at least 1: x[-1:] has one element, whatever the symbol is.
+    """
+    avals = jax.tree.leaves(jax.eval_shape(function_of(program), *input_structs(program)))
+    shapes = [tuple(_jax.dim_value(n, sizes.__getitem__) for n in aval.shape) for aval in avals]
+    return shapes == [w.shape for w in want]
 
 
 def _jax_results(f: Any, values: Results) -> Results:
