@@ -258,6 +258,13 @@ def _parts(array: np.ndarray) -> np.ndarray:
     return np.where(np.abs(wide) < float(jnp.finfo(array.dtype).tiny), 0.0, wide)
 
 
+def _least(want: np.ndarray) -> np.ndarray:
+    """What the table allows: of complex numbers, one part may cancel, so the largest counts."""
+    if np.iscomplexobj(want):
+        return allowed(np.stack([want.real, want.imag]), "sum")
+    return allowed(want, "function")
+
+
 def _joined(off: np.ndarray, like: np.ndarray) -> np.ndarray:
     return off.all(axis=0) if np.iscomplexobj(like) else off
 
@@ -267,8 +274,7 @@ def _near(want: np.ndarray, have: np.ndarray) -> np.ndarray:
     w, h = _parts(want), _parts(have)
     same = (w == h) | (np.isnan(w) & np.isnan(h)) if w.dtype.kind == "f" else w == h
     if w.dtype.kind == "f":
-        narrow = np.stack([want.real, want.imag]) if np.iscomplexobj(want) else want
-        same |= np.abs(w - h) <= allowed(narrow, "function")
+        same |= np.abs(w - h) <= _least(want)
     return _joined(np.asarray(same), want)
 
 
@@ -281,8 +287,7 @@ def _within(want: np.ndarray, have: np.ndarray, reach: list[np.ndarray]) -> np.n
     others = [_parts(r) for r in reach]
     if h.dtype.kind != "f":
         return _joined(np.asarray(sum(o != w for o in others) > 0), want)
-    narrow = np.stack([want.real, want.imag]) if np.iscomplexobj(want) else want
-    least = allowed(narrow, "function")
+    least = _least(want)
     distances = [_distance(w, other) for other in others]
     spread = np.maximum(FACTOR * distances[0], NUDGE_FACTOR * np.maximum.reduce(distances[1:]))
     finite = spread[np.isfinite(spread)]

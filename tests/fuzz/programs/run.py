@@ -18,8 +18,8 @@ from fuzz.programs.report import find_source
 from fuzz.programs.shrink import Case, at_turn, shrunk, skeleton
 from fuzz.programs.worker import Task, Worker
 
-SHRINK_SECONDS = 90.0
-SHRINK_MOST = 250
+SHRINK_SECONDS = 60.0
+SHRINK_MOST = 200
 SHRINK_MOST_CRASHES = 40  # each takes a new process
 ALIKE = 3  # as many finds with the same message are shrunk
 

@@ -107,45 +107,39 @@ def _heads(case: Case) -> Iterator[tuple[Program, Arrays]]:
 
 
 def _tails(case: Case) -> Iterator[tuple[Program, Arrays]]:
-    """What earlier steps computed becomes an input; half of the steps, a quarter, … one."""
-    count = len(case.program.steps)
+    """What earlier steps computed becomes an input: of most steps, of half, … of one."""
+    steps = case.program.steps
+    count = len(steps)
     cuts = sorted({count - 1, count - 2, count * 3 // 4, count // 2, count // 4, 1})
-    for cut in reversed([c for c in cuts if 0 < c < count]):
-        made = _as_inputs(case, case.program.steps[:cut], case.program.steps[cut:])
-        if made:
-            yield made
-    for i in range(count):
-        steps = case.program.steps
-        made = _as_inputs(case, steps[i : i + 1], steps[:i] + steps[i + 1 :])
-        if made:
-            yield made
+    ways = [(steps[:cut], steps[cut:]) for cut in reversed(cuts) if 0 < cut < count]
+    ways += [(steps[i : i + 1], steps[:i] + steps[i + 1 :]) for i in range(count) if count > 1]
+    known = _results(case) if ways else {}
+    for removed, kept in ways:
+        needed = {*case.program.outputs, *(name for step in kept for name in uses(step))}
+        names = [n for step in removed for n in step.names if n in needed]
+        if all(n in known for n in names):
+            inputs = (*case.program.inputs, *(known[n][0] for n in names))
+            values = (*case.values, *(known[n][1] for n in names))
+            yield dataclasses.replace(case.program, inputs=inputs, steps=kept), values
 
 
-def _as_inputs(
-    case: Case, removed: tuple[Step, ...], kept: tuple[Step, ...]
-) -> tuple[Program, Arrays] | None:
-    """The program without some steps, whose results are inputs with the values they had."""
+def _results(case: Case) -> dict[str, tuple[Input, np.ndarray]]:
+    """The result of every step as an input with its value; without those of other sizes."""
     program = case.program
-    needed = {*program.outputs, *(name for step in kept for name in uses(step))}
-    names = tuple(n for step in removed for n in step.names if n in needed)
-    known = {given.name for given in program.inputs}
-    if not names or known & set(names):
-        return None
-    probe = dataclasses.replace(program, outputs=names)
-    f = function_of(probe)
+    names = tuple(n for step in program.steps for n in step.names)
+    f = function_of(dataclasses.replace(program, outputs=names))
     try:
         types = jax.tree.leaves(jax.eval_shape(f, *input_structs(program)))
-        results = jax.tree.leaves(jax.jit(f)(*map(jnp.asarray, case.values)))
-    except Exception:  # a name of a step that is not removed
-        return None
-    inputs, values = list(program.inputs), list(case.values)
-    for name, aval, value in zip(names, types, results, strict=True):
+        values = jax.tree.leaves(jax.jit(f)(*map(jnp.asarray, case.values)))
+    except Exception:  # what JAX does not run has no values
+        return {}
+    known = {}
+    for name, aval, value in zip(names, types, values, strict=True):
         shape = tuple(n if isinstance(n, int) else str(n) for n in aval.shape)
-        if any(isinstance(n, str) and n not in program.symbols for n in shape):
-            return None
-        inputs.append(Input(name, SHORT[np.dtype(aval.dtype).name], shape))
-        values.append(np.asarray(value))
-    return dataclasses.replace(program, inputs=tuple(inputs), steps=kept), tuple(values)
+        if all(isinstance(n, int) or n in program.symbols for n in shape):
+            given = Input(name, SHORT[np.dtype(aval.dtype).name], shape)
+            known[name] = (given, np.asarray(value))
+    return known
 
 
 def _fewer_steps(case: Case) -> Iterator[tuple[Program, Arrays]]:
