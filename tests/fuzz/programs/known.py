@@ -62,7 +62,16 @@ def _is_float(x: Any) -> bool:
 QUIRKS = [
     Quirk(
         "a maximum or minimum of numbers with NaN among them ignores NaN",
-        ("reduce_max", "reduce_min", "reduce_window_max", "reduce_window_min", "cummax", "cummin"),
+        (
+            "reduce_max",
+            "reduce_min",
+            "reduce_window_max",
+            "reduce_window_min",
+            "cummax",
+            "cummin",
+            "scatter-max",
+            "scatter-min",
+        ),
         _nan_before,
     ),
     Quirk(

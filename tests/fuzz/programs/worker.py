@@ -112,6 +112,7 @@ class Worker:
 
     def _start(self) -> Connection:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # XLA complains of strange programs
         os.environ["XLA_FLAGS"] = XLA_FLAGS
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
