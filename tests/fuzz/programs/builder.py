@@ -18,6 +18,8 @@ from fuzz.programs.program import SHORT, Body, Input, Step, namespace, uses
 
 FLOATS = ("f32", "f16", "bf16")
 INTEGERS = ("i32", "i8", "i16", "u8", "u16", "u32")
+WIDE_FLOATS = ("f64",)  # for programs with 64-bit types
+WIDE_INTEGERS = ("i64", "u64")
 NUMBERS = (0.5, 2.0, -1.0, 0.1, 1.5, 3.0, 1e-5, -0.5, 0.0, 1.0, 0.25, 1.702, 0.044715, 7.0, -2.5)
 SIZES = (1, 1, 2, 3, 4, 5, 6, 8)
 EXAMPLE = {"B": 3, "N": 4}  # sizes of symbols when a bound on the number of elements is needed
@@ -59,15 +61,15 @@ Fits = Callable[[Value], bool]
 
 
 def is_float(v: Value) -> bool:
-    return v.dtype in FLOATS
+    return v.dtype in FLOATS or v.dtype in WIDE_FLOATS
 
 
 def is_integer(v: Value) -> bool:
-    return v.dtype in INTEGERS
+    return v.dtype in INTEGERS or v.dtype in WIDE_INTEGERS
 
 
 def is_number(v: Value) -> bool:
-    return v.dtype in FLOATS or v.dtype in INTEGERS
+    return is_float(v) or is_integer(v)
 
 
 def has_axes(v: Value) -> bool:
@@ -77,7 +79,9 @@ def has_axes(v: Value) -> bool:
 class Builder:
     """The steps of one function so far, and the values it can use."""
 
-    def __init__(self, seed: int, symbolic: bool, parent: Builder | None = None) -> None:
+    def __init__(
+        self, seed: int, symbolic: bool, double: bool = False, parent: Builder | None = None
+    ) -> None:
         self.random = parent.random if parent else random.Random(seed)
         self.root: Builder = parent.root if parent else self
         self.parent = parent
@@ -86,6 +90,7 @@ class Builder:
         if not parent:
             self.inputs: list[Input] = []
             self.count = 0
+            self.double = double
             scope = jax.export.SymbolicScope()
             self.symbols = (
                 {n: jax.export.symbolic_shape(n, scope=scope)[0] for n in EXAMPLE}
@@ -230,7 +235,7 @@ class Builder:
         base = f"np.sin(np.arange({count}.0) * {a} + {b}).reshape({tuple(shape)})"
         if dtype == "boolean":
             return f"jnp.asarray({base} > 0)"
-        if dtype in INTEGERS:
+        if dtype in (*INTEGERS, *WIDE_INTEGERS):
             shift = 3 if dtype[0] == "u" else 0
             return f"jnp.asarray(np.round({base} * 3 + {shift}).astype({dtype}))"
         return f"jnp.asarray({base}.astype({dtype}))"

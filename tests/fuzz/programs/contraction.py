@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from fuzz.programs.builder import (
-    INTEGERS,
     Builder,
     RejectError,
     Value,
     has_axes,
     is_float,
+    is_integer,
     is_number,
 )
 
@@ -169,7 +169,7 @@ def reduction(b: Builder) -> Value:
     if is_float(x):
         names = ["sum", "sum", "mean", "mean", "max", "min", "prod", "var", "std", "logsumexp"]
         names += ["argmax", "argmin", "any", "norm", "ptp", "nansum", "nanmax", "amax", "average"]
-    elif x.dtype in INTEGERS:
+    elif is_integer(x):
         names += ["mean", "ptp", "sum"]
     name = b.choice(names)
     if name in ("argmax", "argmin"):

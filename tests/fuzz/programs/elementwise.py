@@ -6,6 +6,8 @@ from __future__ import annotations
 from fuzz.programs.builder import (
     FLOATS,
     INTEGERS,
+    WIDE_FLOATS,
+    WIDE_INTEGERS,
     Builder,
     RejectError,
     Value,
@@ -139,6 +141,8 @@ def affine(b: Builder) -> Value:
 def cast(b: Builder) -> Value:
     x = b.pick()
     kinds = (*FLOATS, *FLOATS, *INTEGERS, "boolean")
+    if b.root.double:
+        kinds += (*WIDE_FLOATS, *WIDE_INTEGERS) * 3
     back = b.choice(kinds) if x.dtype == "c64" else x.dtype
     way = b.random.random()
     if way < 0.3 and x.dtype != "c64":

@@ -10,13 +10,25 @@ import jax
 import numpy as np
 
 from fuzz.programs import contraction, elementwise, fragment, movement, region
-from fuzz.programs.builder import FLOATS, INTEGERS, SIZES, Builder, RejectError, Value
+from fuzz.programs.builder import (
+    FLOATS,
+    INTEGERS,
+    SIZES,
+    WIDE_FLOATS,
+    WIDE_INTEGERS,
+    Builder,
+    RejectError,
+    Value,
+)
 from fuzz.programs.program import Body, Input, Options, Program, Step, cleaned
 from fuzz.programs.values import KINDS
+from jaxport import _jax
 
 PLAIN = [*elementwise.FAMILIES, *movement.FAMILIES, *contraction.FAMILIES, *fragment.FAMILIES]
 PLAIN_WEIGHTS = [weight for weight, _ in PLAIN]
 REGION_SHARE = 0.07
+SYMBOLIC_PERIOD = 4  # every fourth program has symbolic sizes
+DOUBLE_PERIOD = 13  # every 13th program has 64-bit types
 MOST_DEPTH = 2
 
 
@@ -40,9 +52,10 @@ def grow(b: Builder, count: int) -> None:
 
 
 def _first_inputs(b: Builder) -> None:
-    dtype = b.random.choices([*FLOATS, *INTEGERS, "boolean", "c64"], [60, 12, 9, *[2] * 6, 1, 1.5])[
-        0
-    ]
+    dtypes, shares = [*FLOATS, *INTEGERS, "boolean", "c64"], [60, 12, 9, *[2] * 6, 1, 1.5]
+    if b.root.double:
+        dtypes, shares = [*WIDE_FLOATS, *WIDE_INTEGERS, "f32"], [5, 3, 1, 1]
+    dtype = b.random.choices(dtypes, shares)[0]
     rank = b.random.choices([0, 1, 2, 3, 4], [3, 10, 35, 35, 17])[0]
     shape = [b.choice(SIZES) for _ in range(rank)]
     for name, symbol in b.root.symbols.items():
@@ -56,25 +69,32 @@ def _first_inputs(b: Builder) -> None:
 
 def generate(seed: int) -> Program:
     """The program of a seed; every seed has one."""
-    for attempt in range(20):
-        b = Builder(seed * 31 + attempt, symbolic=(seed + attempt) % 4 == 0)
-        _first_inputs(b)
-        grow(b, b.random.choices([1, 2, 3, 4, 5, 7], [10, 20, 25, 20, 15, 10])[0])
-        made = [v for v in b.values if any(v.name in s.names for s in b.steps)]
-        if not made:
-            continue
-        outputs = [made[-1]]
-        if len(made) > 1 and b.chance(0.35):
-            outputs.append(b.choice(made[:-1]))
-        return _finished(b, seed, outputs)
+    with _jax.double_precision(seed % DOUBLE_PERIOD == 0):
+        for attempt in range(20):
+            program = _attempt(seed, attempt)
+            if program:
+                return program
     raise RuntimeError(f"seed {seed} gives no program")
 
 
+def _attempt(seed: int, attempt: int) -> Program | None:
+    symbolic = (seed + attempt) % SYMBOLIC_PERIOD == 0
+    b = Builder(seed * 31 + attempt, symbolic, double=seed % DOUBLE_PERIOD == 0)
+    _first_inputs(b)
+    grow(b, b.random.choices([1, 2, 3, 4, 5, 7], [10, 20, 25, 20, 15, 10])[0])
+    made = [v for v in b.values if any(v.name in s.names for s in b.steps)]
+    if not made:
+        return None
+    outputs = [made[-1]]
+    if len(made) > 1 and b.chance(0.35):
+        outputs.append(b.choice(made[:-1]))
+    return _finished(b, seed, outputs)
+
+
 def _finished(b: Builder, seed: int, outputs: list[Value]) -> Program:
+    options = dataclasses.replace(_options(b), double=b.double)
     program = cleaned(
-        Program(
-            tuple(b.inputs), tuple(b.steps), tuple(v.name for v in outputs), _options(b), seed=seed
-        )
+        Program(tuple(b.inputs), tuple(b.steps), tuple(v.name for v in outputs), options, seed=seed)
     )
     sizes = _sizes(b, program)
     kinds = [b.choice(("normal", "normal", "normal", "ties", "zeros", "small", "large"))]

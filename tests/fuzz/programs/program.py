@@ -12,13 +12,16 @@ DTYPES = {
     "f16": "float16",
     "bf16": "bfloat16",
     "f32": "float32",
+    "f64": "float64",
     "c64": "complex64",
     "i8": "int8",
     "i16": "int16",
     "i32": "int32",
+    "i64": "int64",
     "u8": "uint8",
     "u16": "uint16",
     "u32": "uint32",
+    "u64": "uint64",
     "boolean": "bool_",
 }
 # What stands in for each name in the run that judges; integers keep their width.
@@ -69,6 +72,7 @@ class Options:
     opset: int = 23
     raising: bool = True
     target: str = "onnxruntime"
+    double: bool = False  # with 64-bit types
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,6 +16,7 @@ if __name__ == "__main__":
     import jaxport
     from jaxport import _jax, runtime
 
+    jax.config.update("jax_enable_x64", {double})
     inputs = [{inputs}]
     model = jaxport.to_onnx(
         f,
@@ -23,6 +24,7 @@ if __name__ == "__main__":
         opset={opset},
         raise_={raising},
         target="{target}",
+        enable_double_precision={double},
     )
     print("JAX  ", jax.tree.leaves(jax.jit(f)(*inputs)))
     session = runtime.open_session(model)
@@ -33,7 +35,7 @@ if __name__ == "__main__":
 def literal(array: np.ndarray) -> str:
     dtype = SHORT[array.dtype.name]
     wide = array.astype(np.complex128) if np.iscomplexobj(array) else array
-    if array.dtype.name in ("float16", "bfloat16", "float32"):
+    if array.dtype.name in ("float16", "bfloat16", "float32", "float64"):
         wide = array.astype(np.float64)
     text = repr(wide.tolist()).replace("inf", "np.inf").replace("nan", "np.nan")
     shape = f".reshape({array.shape})" if array.size == 0 else ""
@@ -66,6 +68,7 @@ def find_source(seed: int, case: Case, outcome: Any) -> str:
             opset=options.opset,
             raising=options.raising,
             target=options.target,
+            double=options.double,
         )
     )
     return "\n".join(lines)

@@ -26,6 +26,7 @@ from fuzz.programs.program import (
     uses,
 )
 from fuzz.programs.values import arrays
+from jaxport import _jax
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -89,8 +90,9 @@ def _candidates(case: Case) -> Iterator[Case]:
 
 
 def _plain(case: Case) -> Iterator[tuple[Program, Arrays]]:
-    if case.program.options != Options():
-        yield dataclasses.replace(case.program, options=Options()), case.values
+    plain = Options(double=case.program.options.double)
+    if case.program.options != plain:
+        yield dataclasses.replace(case.program, options=plain), case.values
 
 
 def _fewer_outputs(case: Case) -> Iterator[tuple[Program, Arrays]]:
@@ -129,8 +131,9 @@ def _results(case: Case) -> dict[str, tuple[Input, np.ndarray]]:
     names = tuple(n for step in program.steps for n in step.names)
     f = function_of(dataclasses.replace(program, outputs=names))
     try:
-        types = jax.tree.leaves(jax.eval_shape(f, *input_structs(program)))
-        values = jax.tree.leaves(jax.jit(f)(*map(jnp.asarray, case.values)))
+        with _jax.double_precision(program.options.double):
+            types = jax.tree.leaves(jax.eval_shape(f, *input_structs(program)))
+            values = jax.tree.leaves(jax.jit(f)(*map(jnp.asarray, case.values)))
     except Exception:  # what JAX does not run has no values
         return {}
     known = {}
