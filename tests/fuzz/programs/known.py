@@ -59,26 +59,17 @@ def _is_float(x: Any) -> bool:
     return bool(jnp.issubdtype(x.dtype, jnp.floating))
 
 
+# A window with another start than its own neutral element is a plain reduce_window.
+_WINDOWS = ("reduce_window", "reduce_window_max", "reduce_window_min")
+_EXTREMES = ("reduce_max", "reduce_min", "cummax", "cummin", "scatter-max", "scatter-min")
+
 QUIRKS = [
     Quirk(
         "a maximum or minimum of numbers with NaN among them ignores NaN",
-        (
-            "reduce_max",
-            "reduce_min",
-            "reduce_window_max",
-            "reduce_window_min",
-            "cummax",
-            "cummin",
-            "scatter-max",
-            "scatter-min",
-        ),
+        (*_EXTREMES, *_WINDOWS),
         _nan_before,
     ),
-    Quirk(
-        "MaxPool gives the largest number for infinity",
-        ("reduce_window_max", "reduce_window_min"),
-        _infinite,
-    ),
+    Quirk("MaxPool gives the largest number for infinity", _WINDOWS, _infinite),
     Quirk("Where gives 0 for -0", ("select_n",), _negative_zero),
     Quirk(
         "top_k takes 0 and -0 for equal and NaN for positive",
