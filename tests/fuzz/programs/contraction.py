@@ -193,7 +193,7 @@ FAMILIES = [
     (5, layer),
     (4, einsum),
     (3, tensordot),
-    (5, convolution),
+    (9, convolution),
     (4, window),
     (2, cumulative),
     (9, reduction),

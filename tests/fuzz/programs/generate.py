@@ -26,7 +26,7 @@ from jaxport import _jax
 
 PLAIN = [*elementwise.FAMILIES, *movement.FAMILIES, *contraction.FAMILIES, *fragment.FAMILIES]
 PLAIN_WEIGHTS = [weight for weight, _ in PLAIN]
-REGION_SHARE = 0.07
+REGION_SHARE = 0.1
 SYMBOLIC_PERIOD = 4  # every fourth program has symbolic sizes
 DOUBLE_PERIOD = 13  # every 13th program has 64-bit types
 MOST_DEPTH = 2

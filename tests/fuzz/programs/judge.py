@@ -9,30 +9,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import onnx
 import onnxruntime
 
 import jaxport
 from fuzz.programs import known
+from fuzz.programs.closeness import is_finite, jax_results, near, parts, reach, within
 from fuzz.programs.generate import input_structs
-from fuzz.programs.interpret import rounded_otherwise
 from fuzz.programs.program import Program, function_of
 from fuzz.programs.values import arrays
 from jaxport import _jax, runtime
-from support.tolerances import allowed
 
 Results = list[np.ndarray]
-
-# How much farther from the exact result than JAX a model may be. Both are one sample of the same
-# rounding errors each; their ratio is rarely beyond this.
-FACTOR = 8.0
-# The same for results of operations that are off by a unit: twice as far as a rounding goes.
-NUDGE_FACTOR = 2.0
-# Parts of the largest element from which on results are far apart.
-GROSS = {"float64": 1e-6, "float32": 1e-3, "complex64": 1e-3, "float16": 0.05, "bfloat16": 0.1}
-NUDGES = 4  # runs in which each operation is off by a unit in the last place
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +40,7 @@ class Outcome:
     failed       ONNX Runtime stops while it runs the model
     crash        the process died
     timeout      it took longer than the limit
+    unjudged     the judge itself failed
     """
 
     kind: str
@@ -103,6 +93,8 @@ def judge(
                 stop = _run(program, inputs, alter, clock)
         except _StopError as error:
             stop = error
+        except Exception as error:
+            stop = _StopError("unjudged", f"{type(error).__name__}: {_line(error)}")
     return Outcome(
         stop.kind,
         stop.detail,
@@ -122,7 +114,7 @@ def _run(
     for turn, values in enumerate(inputs):
         sizes = program.sizes[turn % len(program.sizes)]
         try:
-            want = clock("jax", lambda v=values: _jax_results(compiled, v))
+            want = clock("jax", lambda v=values: jax_results(compiled, v))
         except Exception as error:
             if 0 not in sizes.values():
                 raise _StopError("not run", _line(error)) from None
@@ -160,10 +152,6 @@ def _is_defined(program: Program, sizes: Mapping[str, int], want: Results) -> bo
     avals = jax.tree.leaves(jax.eval_shape(function_of(program), *input_structs(program)))
     shapes = [tuple(_jax.dim_value(n, sizes.__getitem__) for n in aval.shape) for aval in avals]
     return shapes == [w.shape for w in want]
-
-
-def _jax_results(f: Any, values: Results) -> Results:
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(f(*map(jnp.asarray, values)))]
 
 
 def _converted(f: Any, program: Program, clock: Clock) -> onnx.ModelProto:
@@ -220,20 +208,20 @@ def _compare(program: Program, values: Results, want: Results, have: Results) ->
         if h.dtype != w.dtype or h.shape != w.shape:
             detail = f"output {i} is {h.dtype}{list(h.shape)}, JAX has {w.dtype}{list(w.shape)}"
             return _StopError("wrong", detail, want=want, have=have)
-    if all(_near(w, h).all() for w, h in zip(want, have, strict=True)):
+    close = [near(w, h) for w, h in zip(want, have, strict=True)]
+    if all(c.all() for c in close):
         return _StopError("right")
-    reach = _reach(program, values, want)
-    near = [_near(w, h) for w, h in zip(want, have, strict=True)]
+    others = reach(program, values, want)
     off = [
-        ~n & ~_within(w, h, [r[i] for r in reach])
-        for i, (n, w, h) in enumerate(zip(near, want, have, strict=True))
+        ~c & ~within(w, h, [r[i] for r in others])
+        for i, (c, w, h) in enumerate(zip(close, want, have, strict=True))
     ]
     if not any(o.any() for o in off):
-        return _StopError("right" if all(n.all() for n in near) else "unstable")
+        return _StopError("unstable")
     names = []
-    if program.options.double and all(_is_finite(a) for a in values):
+    if program.options.double and all(is_finite(a) for a in values):
         # No wider type says whether a result is infinite or only its way there was.
-        off = [o & np.isfinite(_parts(w)) for o, w in zip(off, want, strict=True)]
+        off = [o & np.isfinite(parts(w)) for o, w in zip(off, want, strict=True)]
     for name, masks in known.excused(program, values):
         if any((o & m).any() for o, m in zip(off, masks, strict=True)):
             names.append(name)
@@ -251,114 +239,6 @@ def _unpacked(want: np.ndarray, have: np.ndarray) -> np.ndarray:
     if np.iscomplexobj(want) and have.shape[-1:] == (2,) and have.dtype == want.real.dtype:
         return np.ascontiguousarray(have).view(want.dtype)[..., 0]
     return have
-
-
-def _is_finite(array: np.ndarray) -> bool:
-    return not jnp.issubdtype(array.dtype, jnp.inexact) or bool(np.isfinite(array).all())
-
-
-def _parts(array: np.ndarray) -> np.ndarray:
-    """In 64 bits, complex numbers as two; subnormal numbers are zero, as XLA takes them."""
-    if np.iscomplexobj(array):
-        array = np.stack([array.real, array.imag])
-    if not jnp.issubdtype(array.dtype, jnp.floating):
-        return array
-    wide = array.astype(np.float64)
-    return np.where(np.abs(wide) < float(jnp.finfo(array.dtype).tiny), 0.0, wide)
-
-
-def _least(want: np.ndarray) -> np.ndarray:
-    """What the table allows: of complex numbers, one part may cancel, so the largest counts."""
-    if np.iscomplexobj(want):
-        return allowed(np.stack([want.real, want.imag]), "sum")
-    return allowed(want, "function")
-
-
-def _joined(off: np.ndarray, like: np.ndarray) -> np.ndarray:
-    return off.all(axis=0) if np.iscomplexobj(like) else off
-
-
-def _near(want: np.ndarray, have: np.ndarray) -> np.ndarray:
-    """Elements that are as near as the table of tolerances asks of one function."""
-    w, h = _parts(want), _parts(have)
-    same = (w == h) | (np.isnan(w) & np.isnan(h)) if w.dtype.kind == "f" else w == h
-    if w.dtype.kind == "f":
-        same |= np.abs(w - h) <= _least(want)
-    if np.iscomplexobj(want):  # which part of an infinite number is NaN is open
-        return _joined(same, want) | ~(np.isfinite(want) | np.isfinite(have))
-    return np.asarray(same)
-
-
-def _within(want: np.ndarray, have: np.ndarray, reach: list[np.ndarray]) -> np.ndarray:
-    """Elements that are not farther from JAX's than JAX is from itself and from the exact result.
-
-    The first of `reach` is the exact result, in the others every operation is off by a unit.
-    """
-    w, h = _parts(want), _parts(have)
-    others = [_parts(r) for r in reach]
-    if h.dtype.kind != "f":
-        return _joined(np.asarray(sum(o != w for o in others) > 0), want)
-    least = _least(want)
-    distances = [_distance(w, other) for other in others]
-    spread = np.maximum(FACTOR * distances[0], NUDGE_FACTOR * np.maximum.reduce(distances[1:]))
-    finite = spread[np.isfinite(spread)]
-    # One element may be exact by luck: a quarter of the worst error of the array is everybody's.
-    slack = spread + 0.25 * (finite.max() if finite.size else 0.0)
-    # Where JAX's own results are far apart, a factor would excuse everything: the model's must be
-    # among them.
-    size = np.abs(w[np.isfinite(w)]).max() if np.isfinite(w).any() else 0.0
-    gross = np.maximum.reduce(distances) > GROSS[want.dtype.name] * size
-    return _joined(
-        np.where(gross, _among(h, [w, *others], least), np.abs(h - w) <= slack + least), want
-    )
-
-
-def _distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    distance = np.abs(a - b)
-    return np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance))
-
-
-def _among(h: np.ndarray, results: list[np.ndarray], least: np.ndarray) -> np.ndarray:
-    """Elements that lie between the results of JAX, or half as far beyond them."""
-    low = np.minimum.reduce([np.where(np.isnan(r), np.inf, r) for r in results])
-    high = np.maximum.reduce([np.where(np.isnan(r), -np.inf, r) for r in results])
-    margin = np.where(np.isfinite(high - low), 0.5 * np.abs(high - low), 0.0) + least
-    is_nan = np.logical_or.reduce([np.isnan(r) for r in results])
-    return ((h >= low - margin) & (h <= high + margin)) | (np.isnan(h) & is_nan)
-
-
-def _reach(program: Program, values: Results, want: Results) -> list[Results]:
-    """Results that are as good as JAX's: in 64 bits, and with each operation off by a unit."""
-    closed = jax.make_jaxpr(function_of(program))(*values)
-    run = jax.jit(lambda turn, *args: rounded_otherwise(closed, args, turn))
-    arrays = [jnp.asarray(a) for a in values]
-    results = [_wide_results(program, values, want)]
-    for turn in range(NUDGES):
-        results.append([np.asarray(r) for r in run(jnp.uint32(turn), *arrays)])
-    return results
-
-
-def _wide_results(program: Program, values: Results, want: Results) -> Results:
-    """The exact results, as far as 64 bits give them; integers in their own width."""
-    try:
-        with _jax.double_precision(True):
-            wide = [_widened(a) for a in values]
-            results = _jax_results(jax.jit(function_of(program, wide=True)), wide)
-    except Exception:
-        return want
-    if any(r.shape != w.shape for r, w in zip(results, want, strict=True)):
-        return want
-    return [
-        r if jnp.issubdtype(w.dtype, jnp.inexact) else r.astype(w.dtype)
-        for r, w in zip(results, want, strict=True)
-    ]
-
-
-def _widened(array: np.ndarray) -> np.ndarray:
-    if np.iscomplexobj(array):
-        return array.astype(np.complex128)
-    return array.astype(np.float64) if jnp.issubdtype(array.dtype, jnp.floating) else array
 
 
 def _line(error: Exception) -> str:
