@@ -225,8 +225,7 @@ Form operator+(const Form& a, const Form& b) {
   if (b.constant() == 0.0) return a;
   if (a.log_factor_ != 0 && b.log_factor_ != 0) return Form::unknown(piece);
   bool cancels = a.cancels_ || b.cancels_;
-  const bool is_alike =
-      same(Algebra::form(piece, a.denominator_), Algebra::form(piece, b.denominator_), kRounding);
+  const bool is_alike = is_same(a.denominator_, b.denominator_, kRounding);
   Form result =
       is_alike ? Algebra::form(piece, sum(a.numerator_, b.numerator_, cancels), a.denominator_)
                : Algebra::quotient(piece,
