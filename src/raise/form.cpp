@@ -356,7 +356,6 @@ Form power(const Form& a, int exponent) {
 
 Form max(const Form& a, const Form& b) { return compare(a, b) >= 0 ? a : b; }
 Form min(const Form& a, const Form& b) { return compare(a, b) <= 0 ? a : b; }
-Form clamp(const Form& lo, const Form& a, const Form& hi) { return min(max(a, lo), hi); }
 Form abs(const Form& a) { return compare(a, Form(a.piece(), 0)) >= 0 ? a : -a; }
 Form sign(const Form& a) { return {a.piece(), double(compare(a, Form(a.piece(), 0)))}; }
 

@@ -47,7 +47,6 @@ class Form {
   static Form unknown(Piece& piece);
 
   Piece& piece() const { return *piece_; }
-  bool is_unknown() const { return is_unknown_; }
   std::optional<double> constant() const;
   double magnitude() const;  // the size of a constant, see algebra.h
   // -1, 0 or 1: that of a - b. Splits the piece where it changes.
@@ -89,7 +88,6 @@ inline Form operator/(double a, const Form& b) { return Form(b.piece(), a) / b; 
 Form power(const Form& a, int exponent);
 Form max(const Form& a, const Form& b);
 Form min(const Form& a, const Form& b);
-Form clamp(const Form& lo, const Form& a, const Form& hi);
 Form abs(const Form& a);
 Form sign(const Form& a);
 Form expm1(const Form& a);

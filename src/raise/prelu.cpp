@@ -120,6 +120,15 @@ constexpr std::string_view kNearMisses[] = {
   %ax: f32[4,8] = mul %a %all
   %y: f32[4,8] = select_n %keep %ax %all
   return %y
+})",
+    // An infinite slope gives NaN at zero.
+    R"(func @prelu_that_multiplies_zero(%x: f32[B,8], %a: f32[8]) -> (%y) {
+  %zero: f32[] = constant 0.0
+  %pos: bool[B,8] = gt %x %zero
+  %row: f32[1,8] = reshape %a {new_sizes = (1, 8)}
+  %ax: f32[B,8] = mul %row %x
+  %y: f32[B,8] = select_n %pos %ax %x
+  return %y
 })"};
 // flax.linen.PReLU with one slope for each feature
 const Rule kPrelu{
