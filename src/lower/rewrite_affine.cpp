@@ -9,6 +9,7 @@
 #include <cmath>
 #include <optional>
 
+#include "axis/evaluate.h"
 #include "axis/pattern.h"
 #include "lower/rewrite.h"
 
@@ -38,13 +39,32 @@ bool is_known(const Node& node, int depth = kMaxDepth) {
       node.edges, [&](const axis::Edge& edge) { return is_known(*edge.node, depth - 1); });
 }
 
-bool is_moderate(const Use& shift) {
-  const Tensor& values = shift.node->data;
-  if (shift.node->kind != Kind::kConstant) return false;
+// The value of a node that is_known().
+Tensor value_of(const Node& node) {
+  if (node.kind == Kind::kConstant) return node.data;
+  std::vector<Tensor> operands;
+  for (const axis::Edge& edge : node.edges) operands.push_back(value_of(*edge.node));
+  return axis::evaluate_node(node, operands, {});
+}
+
+// All numbers of a known value pass; of one that is not small this is not looked up.
+bool all_of(const Use& use, bool (*test)(double)) {
+  constexpr std::int64_t kMostElements = 1 << 16;
+  std::int64_t elements = 1;
+  for (const Dim& size : use.node->sizes) {
+    if (!size.is_static()) return false;
+    elements *= size.value();
+  }
+  if (elements > kMostElements) return false;
+  const Tensor values = value_of(*use.node);
   for (std::int64_t i = 0; i < values.size(); ++i) {
-    if (!(std::abs(values.at(i)) <= kLargestShift)) return false;
+    if (!test(values.at(i))) return false;
   }
   return true;
+}
+
+bool is_moderate(const Use& shift) {
+  return all_of(shift, [](double value) { return std::abs(value) <= kLargestShift; });
 }
 
 bool is_wide(const Node& node) { return node.dtype == DType::kF32 || node.dtype == DType::kF64; }
@@ -54,17 +74,13 @@ Use combine(Graph& graph, std::string_view name, const Use& a, const Use& b) {
 }
 
 // A weight times the scale keeps its digits: no infinity that a sum would turn into NaN, nothing
-// that leaves the range of f32 before it meets x. Zero is fine.
+// that leaves the range of f32 before it meets x. Zero is fine, and NaN gives NaN either way.
 bool is_tame(const Use& scale) {
-  constexpr int kLargestExponent = 40;
-  const Tensor& values = scale.node->data;
-  if (scale.node->kind != Kind::kConstant) return false;
-  for (std::int64_t i = 0; i < values.size(); ++i) {
-    const double value = values.at(i);
-    if (!std::isfinite(value)) return false;
-    if (value != 0 && std::abs(std::ilogb(value)) > kLargestExponent) return false;
-  }
-  return true;
+  return all_of(scale, [](double value) {
+    constexpr int kLargestExponent = 40;
+    if (value == 0 || std::isnan(value)) return true;
+    return std::isfinite(value) && std::abs(std::ilogb(value)) <= kLargestExponent;
+  });
 }
 
 // scale * x + shift

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_set>
+#include <vector>
 
 #include "axis/pattern.h"
 #include "raise/raise.h"
@@ -218,6 +220,45 @@ Use clamped_at_zero(Graph& graph, const Use& use) {
     if (is_zero(graph, graph.child(use, i))) return graph.child(use, 1 - i);
   }
   return {};
+}
+
+// --- values that cancel
+
+namespace {
+
+constexpr std::size_t kMostNodes = 96;
+using Nodes = std::unordered_set<const axis::Node*>;
+
+// The node and what it is computed from, as far as the bound allows.
+Nodes unsorted_sources(const axis::Node& root) {
+  Nodes unsorted_seen{&root};
+  std::vector<const axis::Node*> pending{&root};
+  for (std::size_t next = 0; next < pending.size() && pending.size() < kMostNodes; ++next) {
+    for (const axis::Edge& edge : pending[next]->edges) {
+      if (unsorted_seen.insert(edge.node).second) pending.push_back(edge.node);
+    }
+  }
+  return unsorted_seen;
+}
+
+}  // namespace
+
+bool is_made_of(const axis::Node& value, const axis::Node& of) {
+  const Nodes unsorted_known = unsorted_sources(of);
+  Nodes unsorted_seen{&value};
+  std::vector<const axis::Node*> pending{&value};
+  while (!pending.empty()) {
+    const axis::Node& node = *pending.back();
+    pending.pop_back();
+    if (unsorted_known.contains(&node)) continue;
+    const bool is_leaf = node.kind == axis::Kind::kConstant || node.kind == axis::Kind::kIota;
+    if (node.edges.empty() && !is_leaf) return false;
+    for (const axis::Edge& edge : node.edges) {
+      if (unsorted_seen.insert(edge.node).second) pending.push_back(edge.node);
+    }
+    if (unsorted_seen.size() > kMostNodes) return false;
+  }
+  return true;
 }
 
 }  // namespace jaxport::raise

@@ -57,4 +57,11 @@ bool is_beyond(double fill, double literal);
 // drops the clamp shows that u is not negative.
 axis::Use clamped_at_zero(axis::Graph& graph, const axis::Use& use);
 
+// --- values that cancel
+
+// Computed from constants and from what `of` is computed from, in a bounded number of nodes. A
+// value that cancels mathematically may be left out only then: NaN and infinities of anything else
+// would be lost with it.
+bool is_made_of(const axis::Node& value, const axis::Node& of);
+
 }  // namespace jaxport::raise

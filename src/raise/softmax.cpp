@@ -4,15 +4,16 @@
 // logsumexp(x)   = log sum_s exp(x - c) + c
 //
 // Any c that does not vary along s gives the same value, so c is not matched: it may be the
-// maximum, the maximum guarded against infinities, or absent. exp2(y) is exp(y log 2). An
-// exponential that is set to zero where a mask is false, or multiplied with the mask, has -inf as
-// exponent there.
+// maximum, the maximum guarded against infinities, or absent. It stays when it comes from
+// elsewhere. exp2(y) is exp(y log 2). An exponential that is set to zero where a mask is false, or
+// multiplied with the mask, has -inf as exponent there.
 #include "raise/softmax.h"
 
 #include <limits>
 #include <numbers>
 
 #include "axis/pattern.h"
+#include "raise/premise.h"
 #include "raise/rules.h"
 
 namespace jaxport::raise {
@@ -30,12 +31,14 @@ bool is_exp(const axis::Node& node) {
   return node.is(Kind::kPointwise, "exp") || node.is(Kind::kPointwise, "exp2");
 }
 
-// Drops subtrahends that do not vary along s, as long as no label of x is lost with them.
+// Drops subtrahends that do not vary along s, as long as no label of x is lost with them, and no
+// NaN that x does not have.
 Use without_shift(Graph& graph, Use x, const Labels& s) {
   for (int i = 0; i < kMaxShifts && is_pointwise(x, "sub"); ++i) {
     Use kept = graph.child(x, 0);
-    const bool varies = axis::intersects(graph.child(x, 1).flat(), s);
-    if (varies || !same_set(kept.flat(), x.flat())) break;
+    const Use shift = graph.child(x, 1);
+    if (axis::intersects(shift.flat(), s) || !same_set(kept.flat(), x.flat())) break;
+    if (!is_made_of(*shift.node, *kept.node)) break;
     x = std::move(kept);
   }
   if (!is_pointwise(x, "mul") || !graph.scalar_value(graph.child(x, 1))) return x;

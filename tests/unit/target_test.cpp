@@ -245,6 +245,65 @@ TEST_F(TargetTest, what_a_subgraph_takes_from_outside_is_widened_outside) {
   EXPECT_THAT(ops_of(*taken), ElementsAre("Exp", "Cast"));
 }
 
+// --- what ONNX Runtime's own rewrites break
+
+class FaultTest : public TargetTest {
+ protected:
+  Value scaled(const Value& value, double by) { return op.Mul(value, op.scalar_like(value, by)); }
+  // How many elements the constant of the product has that gives `value`.
+  std::int64_t constant_size(const Value& value) const {
+    for (const Node& node : model.graph.nodes) {
+      if (node.out[0] == value.id()) return model.values[node.in[1]].type->shape->size() ? 4 : 1;
+    }
+    return 0;
+  }
+  const Value x = input(DType::kF32, {4, 4}), y = input(DType::kF32, {4, 4});
+};
+
+TEST_F(FaultTest, a_scale_on_ways_of_different_length_is_kept_apart) {
+  const Value s = scaled(x, 0.01), t = scaled(s, 0.5);
+  op.output(op.MatMul(op.MatMul(t, y), s), "z");
+  EXPECT_TRUE(avoid_faults(model, Target::kOnnxRuntime));
+  EXPECT_EQ(constant_size(s), 4);
+  EXPECT_EQ(constant_size(t), 1);
+}
+
+TEST_F(FaultTest, scales_on_ways_of_equal_length_are_merged) {
+  const Value s = scaled(x, 0.01);
+  op.output(op.MatMul(op.MatMul(s, y), s), "z");
+  EXPECT_FALSE(avoid_faults(model, Target::kOnnxRuntime));
+}
+
+TEST_F(FaultTest, extreme_scales_matter_beside_products_only) {
+  const Value alone = scaled(x, 1e30), beside = scaled(op.MatMul(x, y), 1e30);
+  op.output(op.Exp(alone), "e");
+  op.output(beside, "z");
+  EXPECT_TRUE(avoid_faults(model, Target::kOnnxRuntime));
+  EXPECT_EQ(constant_size(alone), 1);
+  EXPECT_EQ(constant_size(beside), 4);
+}
+
+TEST_F(FaultTest, a_cast_comes_before_a_transpose_that_moves_the_first_dim) {
+  const Value narrow = input(DType::kF16, {2, 5, 4});
+  const auto multiply = [&](std::vector<std::int64_t> perm, const Value& by) {
+    const Value turned = op.Transpose(narrow, onnx::Args{{"perm", std::move(perm)}});
+    return op.MatMul(op.Cast(turned, onnx::Args{{"to", DType::kF32}}), by);
+  };
+  op.output(multiply({1, 0, 2}, y), "z");
+  EXPECT_FALSE(avoid_faults(model, Target::kOnnx));
+  EXPECT_TRUE(avoid_faults(model, Target::kOnnxRuntime));
+  // The first Transpose is dead.
+  EXPECT_THAT(ops_of(model.graph), ElementsAre("Transpose", "Cast", "Transpose", "MatMul"));
+}
+
+TEST_F(FaultTest, a_cast_stays_where_the_ranks_are_equal) {
+  const Value narrow = input(DType::kF16, {2, 5, 4});
+  const Value turned = op.Transpose(narrow, onnx::Args{{"perm", {1, 0, 2}}});
+  const Value wide = op.Cast(turned, onnx::Args{{"to", DType::kF32}});
+  op.output(op.MatMul(wide, input(DType::kF32, {1, 4, 3})), "z");
+  EXPECT_FALSE(avoid_faults(model, Target::kOnnxRuntime));
+}
+
 TEST(Runs, follows_the_registry) {
   EXPECT_TRUE(runs(Target::kOnnxRuntime, "Softmax", 23, DType::kF64));
   EXPECT_FALSE(runs(Target::kOnnxRuntime, "Attention", 23, DType::kF64));
