@@ -127,8 +127,8 @@ std::optional<Reduction> sum_of_exp(Graph& graph, const Use& use) {
     return std::nullopt;
   }
   Reduction reduction = reduced(graph, sum);
-  const Use summed =
-      without_idle_mask(graph, without_float_converts(graph, reduction.of, narrowest), reduction.over);
+  const Use summed = without_idle_mask(
+      graph, without_float_converts(graph, reduction.of, narrowest), reduction.over);
   reduction.of = as_exp(graph, summed);
   if (!reduction.of) return std::nullopt;
   const DType ends = narrower(reduction.of.node->dtype, use.node->dtype);
