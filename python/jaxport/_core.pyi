@@ -76,5 +76,10 @@ class Model:
 def compile(module: Module, opset: int, model_name: str, raise_: bool, normalization_mode: str, without_rules: Sequence[str], target: str, lowerings: dict) -> Model:
     """Compiles a program to ONNX; other Python threads run meanwhile."""
 
+def knows(primitive: str) -> bool:
+    """
+    Whether the compiler has a translation or, at some opset, a lowering for a primitive.
+    """
+
 def render_error(code: str, message: str, source: str, equation: str, notes: Sequence[str], help: str) -> str:
     """The text of an error."""

@@ -27,7 +27,7 @@ import jax.extend.core
 import jax.extend.random
 import numpy as np
 
-from . import decompose
+from . import _jax_callbacks, decompose
 from .errors import ConversionError, first_line
 
 # The newest version that `make test-newest` runs on, as far as jaxprs can tell versions apart.
@@ -148,7 +148,6 @@ class Reader:
     ignored = IGNORED
     ignored_when_none = IGNORED_WHEN_NONE
     renamed = RENAMED
-    rewrites = REWRITES
     aliases = ALIASES
     takes_packed = TAKES_PACKED
     decomposed = decompose.Names()
@@ -157,6 +156,8 @@ class Reader:
         self._kinds = _kinds()
         self._decompositions: Any = None  # a decompose.trace.Tracer, made when it is needed
         self._problems: dict[str, ConversionError] = {}  # by message
+        self.left_out: list[tuple[str, str, str]] = []  # (what, why, source)
+        self.rewrites = {**REWRITES, "cond": self._cond_params}
         self._files: dict[str, tuple[str, str]] = {}
         self._paths_by_name: dict[str, str] = {}
 
@@ -253,6 +254,26 @@ class Reader:
         """The exception of JAX or of a decomposition behind an error of the compiler."""
         problem = self._problems.get(error.message)
         return problem.__cause__ if problem else None
+
+    def leave_out(self, eqn: Any) -> None:
+        """Notes an equation without results, which the model does without."""
+        for name in _jax_callbacks.effects_of(eqn):
+            self.left_out.append((name, "a model has no effects", self._source_of(eqn)))
+
+    def _cond_params(self, eqn: Any) -> dict[str, Any]:
+        branches = _jax_callbacks.branches_that_return(eqn.params["branches"])
+        if branches != tuple(eqn.params["branches"]):
+            why = "a branch that only raises an error"
+            self.left_out.append(("cond", why, self._source_of(eqn)))
+        return {**eqn.params, "branches": branches}
+
+    def why_not_defined(self, primitive: str) -> str:
+        """Why the definition of a primitive of another library cannot be used; "" if unknown."""
+        return "" if self._decompositions is None else self._decompositions.why_not(primitive)
+
+    def _source_of(self, eqn: Any) -> str:
+        file, line, function, _ = self.source_frame(eqn.source_info.traceback)
+        return f"{file}:{line} in {function}" if file else ""
 
     def source_line(self, source: str) -> str:
         """The text of the line that "model.py:42 in f" names, or ""."""
@@ -379,6 +400,16 @@ def private(primitive: str) -> Any:
     from ._jax_private import private
 
     return private(primitive)
+
+
+def definition(eqn: Any) -> Callable[..., Any] | None:
+    """The function that the library of an equation's primitive computes it with; None if unknown.
+
+    See _jax_private.
+    """
+    from ._jax_private import definition
+
+    return definition(eqn.primitive, bool(eqn.effects))
 
 
 def is_symbolic(dim: Any) -> bool:

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JAX's own functions behind its primitives, which have no public name.
+"""Functions behind primitives, which have no public name.
 
 JAX lowers some primitives through a Python function of other primitives. Using the same function
-gives the same numbers. The names are looked up when such a primitive is met, never at import.
+gives the same numbers. Its own are looked up by name when such a primitive is met, never at import;
+those of other libraries are found in JAX's tables of lowerings, which are only read.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.extend.core
 
 from .errors import ConversionError
 
@@ -21,8 +26,6 @@ _RANDOM = ("jax._src.random.core", "jax._src.random")
 
 # What each primitive is computed with: the modules that may have it, newest first, and its name.
 _NAMES = {
-    "bcoo_dot_general": (("jax.experimental.sparse.bcoo",), "_bcoo_dot_general_impl"),
-    "bcsr_dot_general": (("jax.experimental.sparse.bcsr",), "_bcsr_dot_general_impl"),
     "bessel_i0e": (_SPECIAL, "bessel_i0e_impl"),
     "igamma": (_SPECIAL, "igamma_impl"),
     "igamma_grad_a": (_SPECIAL, "igamma_grad_a_impl"),
@@ -50,3 +53,40 @@ def private(primitive: str) -> Any:
         help="use a version of JAX that jaxport names as tested, or give the computation with "
         f'jaxport.register_decomposition("{primitive}", fn)',
     )
+
+
+def definition(primitive: Any, has_effects: bool) -> Callable[..., Any] | None:
+    """The function of other primitives that JAX runs for a primitive: None when there is none.
+
+    It takes operands and parameters as the primitive does. `has_effects`: JAX's own evaluation may
+    act on the host, so only what JAX compiles will do.
+    """
+    return _lowered_function(primitive) or (None if has_effects else _evaluation(primitive))
+
+
+def _lowered_function(primitive: Any) -> Callable[..., Any] | None:
+    """What mlir.lower_fun made the lowering of a primitive from."""
+    try:
+        mlir = importlib.import_module("jax._src.interpreters.mlir")
+        tables = (mlir._platform_specific_lowerings.get("cpu", {}), mlir._lowerings)
+        code = mlir.lower_fun(lambda: ()).__code__
+    except (ImportError, AttributeError):  # a version of JAX that keeps them elsewhere
+        return None
+    for table in tables:
+        entry = table.get(primitive)
+        if entry is None:
+            continue
+        rule = inspect.unwrap(getattr(entry, "rule", entry))  # jax 0.8: a rule became an entry
+        if getattr(rule, "__code__", None) is not code:
+            return None
+        return inspect.getclosurevars(rule).nonlocals.get("fun")
+    return None
+
+
+def _evaluation(primitive: Any) -> Callable[..., Any] | None:
+    """What JAX runs for a primitive outside of jit, unless that is to compile the primitive."""
+    impl = primitive.impl
+    if isinstance(impl, functools.partial) and impl.func.__name__ == "apply_primitive":
+        return None
+    is_absent = getattr(impl, "__func__", None) is jax.extend.core.Primitive.impl
+    return None if is_absent else impl

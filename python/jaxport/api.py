@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from . import _core, lowering
+from ._jax import Reader
 from .errors import ConversionError
 from .model import EXTERNAL_DATA_THRESHOLD, INLINE_LIMIT, Model
 from .report import Report, Wanted
@@ -99,7 +100,7 @@ def to_onnx(
         compiled,
         traced.module,
         times,
-        Report.of(compiled.findings, traced.reader.source_line),
+        Report.of(compiled.findings, traced.reader.left_out, traced.reader.source_line),
         external_data_threshold=external_data_threshold,
         inline_limit=inline_limit,
         source_locations=source_locations,
@@ -122,10 +123,19 @@ def _compile(
             traced.module, opset, model_name, *rules, target, lowering.functions()
         )
     except ConversionError as error:
-        line = traced.reader.source_line(error.source)
-        raise error.with_source_line(line) from traced.reader.cause_of(error)
+        raise _explained(error, traced.reader) from traced.reader.cause_of(error)
     seconds = traced.import_seconds + time.perf_counter() - start
     return compiled, {"trace": traced.trace_seconds, "compile": seconds}
+
+
+def _explained(error: ConversionError, reader: Reader) -> ConversionError:
+    """An error of the compiler with what only Python knows."""
+    located = error.with_source_line(reader.source_line(error.source))
+    if error.code != "E012":
+        return located
+    primitive = error.message.split("'")[1]
+    why_not = reader.why_not_defined(primitive)
+    return located.with_note(f"its own definition {why_not}") if why_not else located
 
 
 def _refuse_unsupported(**arguments: tuple[Any, Any]) -> None:

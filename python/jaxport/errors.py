@@ -39,11 +39,19 @@ class ConversionError(Exception):
         self.equation = equation
         self.help = help
 
+    def with_note(self, note: str) -> ConversionError:
+        """The same error with a further line before the help."""
+        return self._with_text(str(self).replace("\n  help:", f"\n  {note}\n  help:", 1))
+
     def with_source_line(self, line: str) -> ConversionError:
         """The same error, its location followed by the text of that line."""
         if not line or not self.source:
             return self
-        text = str(self).replace(f"\n  at {self.source}", f"\n  at {self.source}:  {line}", 1)
+        return self._with_text(
+            str(self).replace(f"\n  at {self.source}", f"\n  at {self.source}:  {line}", 1)
+        )
+
+    def _with_text(self, text: str) -> ConversionError:
         return ConversionError(
             self.code,
             self.message,

@@ -32,6 +32,10 @@ def register_lowering(primitive: Any, fn: Callable[..., Any] | None = None) -> A
     return register(_registered, primitive, fn)
 
 
+def is_registered(primitive: str) -> bool:
+    return primitive in _registered
+
+
 class Context:
     """What a lowering builds nodes with.
 

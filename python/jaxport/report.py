@@ -16,7 +16,7 @@ Wanted = str | os.PathLike[str] | Callable[["Report"], Any] | bool | None
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """Something that became one node, or the reason why it nearly did.
+    """Something that became one node, or the reason why it did not.
 
     Attributes:
         rule: the name of the rule, such as "attention"; to_onnx(without_rules=) takes it.
@@ -38,17 +38,28 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What was raised and what nearly was, in the order of the program."""
+    """What was raised, what nearly was, and what the model does without, in program order.
+
+    `rule` of what is left out is the primitive: "cond" for a branch that only raises an error,
+    "debug_callback" for a print.
+    """
 
     raised: tuple[Finding, ...]
     near_misses: tuple[Finding, ...]
+    left_out: tuple[Finding, ...] = ()
 
     @classmethod
-    def of(cls, findings: Iterable[tuple[str, str, str]], line_of: Callable[[str], str]) -> Report:
+    def of(
+        cls,
+        findings: Iterable[tuple[str, str, str]],
+        left_out: Iterable[tuple[str, str, str]],
+        line_of: Callable[[str], str],
+    ) -> Report:
         all_findings = [Finding(*found, line_of(found[2])) for found in findings]
         return cls(
             tuple(finding for finding in all_findings if not finding.reason),
             tuple(finding for finding in all_findings if finding.reason),
+            tuple(Finding(*found, line_of(found[2])) for found in dict.fromkeys(left_out)),
         )
 
     def __str__(self) -> str:
@@ -57,10 +68,12 @@ class Report:
         )
         lines = [f"raised: {counts or 'nothing'}", *(f"  {f}" for f in self.raised)]
         lines += [f"near misses: {len(self.near_misses)}", *(f"  {f}" for f in self.near_misses)]
+        if self.left_out:
+            lines += [f"left out: {len(self.left_out)}", *(f"  {f}" for f in self.left_out)]
         return "\n".join(lines)
 
     def json(self) -> str:
-        """The report as JSON: "raised" and "near_misses", lists of objects."""
+        """The report as JSON: "raised", "near_misses" and "left_out", lists of objects."""
         return json.dumps(dataclasses.asdict(self), indent=2)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -66,6 +66,7 @@ class Importer {
         scalar_(reader_.attr("scalar")),
         decomposition_(reader_.attr("decomposition")),
         renamed_(reader_.attr("renamed")),
+        leave_out_(reader_.attr("leave_out")),
         rewrites_(reader_.attr("rewrites")) {}
 
   front::Function function(nb::handle jaxpr, Signature signature);
@@ -92,7 +93,7 @@ class Importer {
   Types types_;
   Locations locations_;
   Params params_;
-  nb::object parts_, array_, scalar_, decomposition_, renamed_, rewrites_;
+  nb::object parts_, array_, scalar_, decomposition_, renamed_, leave_out_, rewrites_;
   nb::object primitive_attr_ = interned("primitive"), params_attr_ = interned("params"),
              invars_attr_ = interned("invars"), outvars_attr_ = interned("outvars"),
              source_info_attr_ = interned("source_info"), aval_attr_ = interned("aval"),
@@ -137,6 +138,11 @@ front::Region Importer::region(nb::handle jaxpr) {
 void Importer::add_equation(Scope& scope, nb::handle eqn) {
   const Primitive& of = primitive(attribute(eqn, primitive_attr_));
   if (of.is_alias) return add_alias(scope, eqn);
+  // What gives no result was traced for its effect, which no model can have.
+  if (nb::len(attribute(eqn, outvars_attr_)) == 0) {
+    leave_out_(eqn);
+    return;
+  }
   front::Eqn result;
   if (decomposition_depth_ == 0) result.location = locations_.of(attribute(eqn, source_info_attr_));
   try {

@@ -153,6 +153,8 @@ void define_model(nb::module_& m) {
         nb::arg("raise_"), nb::arg("normalization_mode"), nb::arg("without_rules"),
         nb::arg("target"), nb::arg("lowerings"),
         "Compiles a program to ONNX; other Python threads run meanwhile.");
+  m.def("knows", &compile::knows, nb::arg("primitive"),
+        "Whether the compiler has a translation or, at some opset, a lowering for a primitive.");
 }
 
 }  // namespace

@@ -6,9 +6,11 @@
 #include <chrono>
 
 #include "axis/graph.h"
+#include "axis/translate.h"
 #include "compile/missing.h"
 #include "jaxport/error.h"
 #include "jaxport/version.h"
+#include "lower/ctx.h"
 #include "lower/lower.h"
 #include "onnx/schema.h"
 #include "pass/pass.h"
@@ -60,6 +62,11 @@ onnx::Model run_stages(const front::Module& module, const Options& options, Repo
 void set_normalization_mode(Options& options, std::string_view mode) {
   options.raise.norms = mode != "force_decomposed";
   options.native_norms = mode == "prefer_native";
+}
+
+bool knows(std::string_view primitive) {
+  return axis::is_translated(primitive) ||
+         lower::find_row(primitive, onnx::kNewestOpset) != nullptr;
 }
 
 onnx::Model compile(const front::Module& module, const Options& options, Report* report) {

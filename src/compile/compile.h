@@ -30,4 +30,7 @@ void set_normalization_mode(Options& options, std::string_view mode);
 // Compiles module.functions[0]. Error E011: opset out of range.
 onnx::Model compile(const front::Module& module, const Options& options, Report* report = nullptr);
 
+// Whether the compiler has a translation or, at some opset, a lowering for a primitive of JAX.
+bool knows(std::string_view primitive);
+
 }  // namespace jaxport::compile

@@ -102,6 +102,8 @@ def test_an_exception_of_the_lowering_reaches_the_user():
 
 
 def test_without_a_lowering_the_error_names_the_two_ways_out():
+    unknown = jax.extend.core.Primitive("unknown")
+    unknown.def_abstract_eval(lambda x: jax.core.ShapedArray(x.shape, x.dtype))
     with pytest.raises(jaxport.ConversionError, match="register_lowering") as caught:
-        jaxport.to_onnx(leaky, [(2, 3)])
+        jaxport.to_onnx(unknown.bind, [(2, 3)])
     assert caught.value.code == "E012"

@@ -12,14 +12,13 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from .. import _core, lowering
 from ..registry import register
 
 Decomposition = Callable[..., Any]
 
 # The module of each primitive; the function there has the primitive's name.
 _HOMES = {
-    "bcoo_dot_general": "other",
-    "bcsr_dot_general": "other",
     "bessel_i0e": "special",
     "bessel_i1e": "special",
     "call_hi_primitive": "other",
@@ -76,15 +75,6 @@ _HOMES = {
     "tridiagonal_solve": "orthogonal",
     "zeta": "special",
 }
-# What JAX runs, outside of jit, as a Python function of other primitives.
-BY_IMPL = frozenset(
-    {
-        *("custom_vmap_call", "linear_call", "reshard", "tie"),
-        *("bcoo_dot_general_sampled", "bcoo_extract", "bcoo_fromdense", "bcoo_sort_indices"),
-        *("bcoo_spdot_general", "bcoo_sum_duplicates", "bcoo_todense", "bcoo_transpose"),
-        *("bcsr_extract", "bcsr_fromdense", "bcsr_todense"),
-    }
-)
 _registered: dict[str, Decomposition] = {}
 
 
@@ -106,10 +96,15 @@ def register_decomposition(primitive: Any, fn: Decomposition | None = None) -> A
 
 
 class Names:
-    """The names of all primitives that have a decomposition."""
+    """The names of all primitives that may have a decomposition."""
 
     def __contains__(self, name: str) -> bool:
-        return name in _registered or name in _HOMES or name in BY_IMPL
+        return name in _registered or name in _HOMES or is_foreign(name)
+
+
+def is_foreign(name: str) -> bool:
+    """Whether the compiler has nothing for a primitive: its own definition may stand for it."""
+    return not (_core.knows(name) or lowering.is_registered(name))
 
 
 def find(name: str) -> Decomposition | None:

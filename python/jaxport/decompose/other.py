@@ -21,14 +21,6 @@ def scaled_dot(*operands: jax.Array, **params: Any) -> Any:
     return _jax.private("scaled_dot")(*operands, **params)
 
 
-def bcoo_dot_general(*operands: jax.Array, **params: Any) -> Any:
-    return _jax.private("bcoo_dot_general")(*operands, **params)
-
-
-def bcsr_dot_general(*operands: jax.Array, **params: Any) -> Any:
-    return _jax.private("bcsr_dot_general")(*operands, **params)
-
-
 def mulhi(x: jax.Array, y: jax.Array) -> Any:
     """The upper half of a product, from products of halves: no wider type is needed."""
     bits = jnp.iinfo(x.dtype).bits
