@@ -57,12 +57,17 @@ $(STAMP)/system: tools/setup.sh
 	tools/setup.sh venv .venv-oldest $<
 	@touch $@
 
+.venv-ecosystem/.ready: requirements/ecosystem.txt requirements/newest.txt requirements/common.txt $(STAMP)/system
+	tools/setup.sh venv .venv-ecosystem requirements/newest.txt
+	.venv-ecosystem/bin/python $(PIP_INSTALL) --no-deps --requirement $<
+	@touch $@
+
 .venv/.bench: requirements/bench.txt .venv/.ready
 	$(BIN)/python $(PIP_INSTALL) --requirement $< --constraint requirements/newest.txt
 	@touch $@
 
 # One build folder gives the Python module, the tools and, when they run, the unit tests. The wheel
-# does not depend on JAX, so both environments install the same one.
+# does not depend on JAX, so all environments install the same one.
 $(STAMP)/wheel: $(SOURCES) .venv/.ready
 	rm -rf build/wheel
 	$(BIN)/python -m pip wheel . --verbose --no-build-isolation --no-deps --wheel-dir build/wheel \
@@ -70,7 +75,7 @@ $(STAMP)/wheel: $(SOURCES) .venv/.ready
 	  --config-settings cmake.args=--preset=release </dev/null
 	@mkdir -p $(@D) && touch $@
 
-.venv/.jaxport .venv-oldest/.jaxport: %/.jaxport: %/.ready $(STAMP)/wheel
+.venv/.jaxport .venv-oldest/.jaxport .venv-ecosystem/.jaxport: %/.jaxport: %/.ready $(STAMP)/wheel
 	$*/bin/python $(PIP_INSTALL) --force-reinstall --no-deps build/wheel/jaxport-*.whl
 	@touch $@
 
@@ -155,6 +160,10 @@ test-fuzz: build
 test-fuzz-programs: build
 	$(run_programs) --programs 500 --seed 1 --junit $(REPORT)/fuzz-programs.xml
 
+.PHONY: ecosystem
+ecosystem: .venv-ecosystem/.jaxport ## programs of packages from PyPI; rewrites docs/ecosystem.md
+	PYTHONPATH=tests:tests/python .venv-ecosystem/bin/python -m ecosystem
+
 .PHONY: raising-table
 raising-table: build ## measure every spelling of the raising suite; rewrites docs/raising.md
 	PYTHONPATH=tests:tests/python $(BIN)/python -m raising
@@ -182,4 +191,4 @@ lint: setup ## clang-tidy over all C++ files
 
 .PHONY: clean
 clean: ## remove everything that was built or installed here
-	rm -rf build .venv .venv-oldest
+	rm -rf build .venv .venv-oldest .venv-ecosystem

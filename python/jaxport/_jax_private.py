@@ -76,7 +76,7 @@ def _lowered_function(primitive: Any) -> Callable[..., Any] | None:
         entry = table.get(primitive)
         if entry is None:
             continue
-        rule = inspect.unwrap(getattr(entry, "rule", entry))  # jax 0.8: a rule became an entry
+        rule = inspect.unwrap(getattr(entry, "rule", entry))
         if getattr(rule, "__code__", None) is not code:
             return None
         return inspect.getclosurevars(rule).nonlocals.get("fun")

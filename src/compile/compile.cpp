@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "axis/graph.h"
+#include "axis/pointwise.h"
 #include "axis/translate.h"
 #include "compile/missing.h"
 #include "jaxport/error.h"
@@ -65,7 +66,7 @@ void set_normalization_mode(Options& options, std::string_view mode) {
 }
 
 bool knows(std::string_view primitive) {
-  return axis::is_translated(primitive) ||
+  return axis::is_translated(primitive) || axis::find_pointwise(primitive) != nullptr ||
          lower::find_row(primitive, onnx::kNewestOpset) != nullptr;
 }
 
