@@ -20,34 +20,45 @@ _CALLS = frozenset(
         *("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
     }
 )
-_CALLBACKS = frozenset({"debug_callback", "io_callback", "pure_callback"})
+_CALLBACKS = frozenset({"io_callback", "pure_callback"})
+_MOVEMENTS = frozenset(
+    {"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze", "transpose"}
+)
 
 
-def only_raises(jaxpr: Any, needed: Sequence[bool] | None = None) -> bool:
+def only_raises(jaxpr: Any) -> bool:
     """Whether a jaxpr cannot give its results, because it calls a function that always raises.
 
-    `needed` says which results somebody reads; JAX does not run a pure callback for the others.
+    JAX does not run a pure callback whose result nobody needs, and arithmetic may need less than it
+    takes (select, products with zero). So the result must reach the results of the jaxpr through
+    movements and other callbacks alone.
     """
     inner = getattr(jaxpr, "jaxpr", jaxpr)
-    wanted = needed if needed is not None else [True] * len(inner.outvars)
-    live = {id(v) for v, is_needed in zip(inner.outvars, wanted, strict=True) if is_needed}
-    for eqn in reversed(inner.eqns):
+    return _walk(inner, [True] * len(inner.outvars))[0]
+
+
+def _walk(jaxpr: Any, needed: Sequence[bool]) -> tuple[bool, list[bool]]:
+    """Whether the jaxpr raises when some results are needed, and else which inputs it reads."""
+    live = {id(v) for v, is_needed in zip(jaxpr.outvars, needed, strict=True) if is_needed}
+    for eqn in reversed(jaxpr.eqns):
         results = [id(v) in live for v in eqn.outvars]
         if not any(results) and not eqn.effects:
             continue
-        if _raises(eqn, results):
-            return True
-        live |= {id(v) for v in eqn.invars}
-    return False
+        reads = [eqn.primitive.name in _CALLBACKS | _MOVEMENTS] * len(eqn.invars)
+        if eqn.primitive.name in _CALLBACKS and never_returns(_function_of(eqn)):
+            return True, []
+        if eqn.primitive.name in _CALLS:
+            body = next(_jaxprs(eqn.params))
+            raises, reads = _walk(getattr(body, "jaxpr", body), results)
+            if raises:
+                return True, []
+        live |= {id(v) for v, is_read in zip(eqn.invars, reads, strict=True) if is_read}
+    return False, [id(v) in live for v in jaxpr.invars]
 
 
-def _raises(eqn: Any, needed: Sequence[bool]) -> bool:
-    if eqn.primitive.name in _CALLBACKS:
-        # _FlatCallback has the user's function; a debug callback is never one of these.
-        return never_returns(getattr(eqn.params.get("callback"), "callback_func", None))
-    if eqn.primitive.name not in _CALLS:
-        return False
-    return any(only_raises(jaxpr, needed) for jaxpr in _jaxprs(eqn.params))
+def _function_of(callback: Any) -> Callable[..., Any] | None:
+    """What the user gave to pure_callback or io_callback; None for other kinds of callbacks."""
+    return getattr(callback.params.get("callback"), "callback_func", None)
 
 
 def never_returns(function: Callable[..., Any] | None) -> bool:

@@ -84,6 +84,17 @@ LEFT_OUT = [
         [POSITIVE],
         tolerance="sum",
     ),
+    case(
+        "through calls and movements",
+        lambda x: lax.cond(
+            jnp.any(x < 0),
+            lambda x: jax.jit(lambda x: jax.pure_callback(raises, like(x), x)[:, None])(x)[:, 0],
+            jnp.sin,
+            x,
+        ),
+        [POSITIVE],
+        tolerance="function",
+    ),
     case("one of many branches", switched, [f32(3)], tolerance="function"),
     case("checkify", functional, [f32(3)]),
 ]
@@ -140,6 +151,29 @@ def test_a_callback_whose_result_nobody_reads_does_not_raise():
 
         return lax.cond(x[0] > 0, branch, jnp.sin, x)
 
+    model = jaxport.to_onnx(fn, [(3,)], return_mode="ir")
+    assert "If" in model.stats()["ops"]
+    assert not model.report.left_out
+
+
+def with_branch(result):
+    def fn(x):
+        def branch(x):
+            return result(x, jax.pure_callback(raises, like(x), x))
+
+        return lax.cond(x[0] > 0, branch, jnp.sin, x)
+
+    return fn
+
+
+def test_a_callback_that_arithmetic_may_do_without_is_no_proof():
+    with pytest.raises(jaxport.ConversionError, match="pure_callback") as caught:
+        jaxport.to_onnx(with_branch(lambda x, y: jnp.where(x > 2, y, x)), [(3,)])
+    assert caught.value.code == "E012"
+
+
+def test_a_callback_that_a_call_does_not_read_is_no_proof():
+    fn = with_branch(lambda x, y: jax.jit(lambda x, _: x)(x, y))
     model = jaxport.to_onnx(fn, [(3,)], return_mode="ir")
     assert "If" in model.stats()["ops"]
     assert not model.report.left_out

@@ -3,6 +3,8 @@
 
 python -m ecosystem [PART OF A NAME]   programs with this in their name; no page is written
 python -m ecosystem --one NAME         one program in this process; prints its result as JSON
+
+JOBS programs run at the same time, 1 unless the environment says so.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from ecosystem.all_programs import ALL
 from ecosystem.measure import Result, measure
@@ -60,10 +63,10 @@ def main(arguments: list[str]) -> int:
         return 0
     chosen = [program for program in ALL if not arguments or arguments[0] in program.id]
     rows = []
-    for program in chosen:
-        result = run(program)
-        rows.append((program, version_of(program), result))
-        print(f"{program.id}: {result.problem or 'holds'}", flush=True)
+    with ThreadPoolExecutor(int(os.environ.get("JOBS", "1"))) as pool:
+        for program, result in zip(chosen, pool.map(run, chosen), strict=True):
+            rows.append((program, version_of(program), result))
+            print(f"{program.id}: {result.problem or 'holds'}", flush=True)
     if not arguments:
         PAGE.write_text(page(rows), encoding="utf-8")
     return 1 if any(result.problem for _, _, result in rows) else 0
