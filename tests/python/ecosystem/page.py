@@ -17,8 +17,9 @@ _HEAD = """# The ecosystem
 Programs of packages from PyPI, exported as they are, run in ONNX Runtime and compared with
 `jax.jit`: solvers, samplers, simulators, games, optimisers, networks with random weights.
 `make ecosystem` installs the packages (`requirements/ecosystem.txt`) into an environment of their
-own, runs every program in a process of its own, and writes this page. The programs are in
-`tests/python/ecosystem/`; those of some small packages also run in `make test`.
+own, runs the programs of each in a process of its own, and writes this page. What fails, gives
+other numbers or takes too long is a row too. The programs are in `tests/python/ecosystem/`; those
+of some small packages also run in `make test`.
 
 {summary}
 
