@@ -9,6 +9,40 @@
 
 namespace jaxport::fuzz {
 
+namespace {
+
+// The body that a call or a branch runs.
+const front::Function* body_of(const front::Eqn& eqn, const std::vector<Tensor>& in) {
+  if (eqn.primitive == "jit") return &front::get_region(eqn, "jaxpr");
+  if (eqn.primitive != "cond") return nullptr;
+  const auto& branches = *front::find(eqn.attrs, "branches")->get_if<front::List>();
+  const auto last = std::ssize(branches) - 1;
+  const auto index = std::clamp<std::ptrdiff_t>(in[0].int_at(0), 0, last);
+  return branches[static_cast<std::size_t>(index)].get_if<front::Region>()->get();
+}
+
+bool is_loop_of_constants(const front::Eqn& eqn, const std::vector<Tensor>& in) {
+  return eqn.primitive == "scan" && front::get_int(eqn, "num_consts") == std::ssize(in);
+}
+
+std::vector<Tensor> results_of(const front::Function& function, const front::Eqn& eqn,
+                               const std::vector<Tensor>& in, const Watch& watch,
+                               const DimBindings& bindings) {
+  if (const front::Function* body = body_of(eqn, in)) {
+    const bool has_index = eqn.primitive == "cond";
+    return interpret(*body, {in.begin() + (has_index ? 1 : 0), in.end()}, watch, bindings);
+  }
+  // Every step of such a loop is the same.
+  if (is_loop_of_constants(eqn, in)) {
+    interpret(front::get_region(eqn, "jaxpr"), in, watch, bindings);
+  }
+  std::vector<front::Type> types;
+  for (front::ValueId id : eqn.out) types.push_back(function.type(id));
+  return eval::apply(eqn, in, types, bindings);
+}
+
+}  // namespace
+
 std::vector<Tensor> interpret(const front::Function& function, const std::vector<Tensor>& inputs,
                               const Watch& watch, const DimBindings& outer) {
   const DimBindings bindings = eval::bind(function, inputs, outer);
@@ -18,11 +52,7 @@ std::vector<Tensor> interpret(const front::Function& function, const std::vector
   for (const front::Eqn& eqn : function.eqns) {
     std::vector<Tensor> in;
     for (front::ValueId id : eqn.in) in.push_back(values[id]);
-    std::vector<front::Type> types;
-    for (front::ValueId id : eqn.out) types.push_back(function.type(id));
-    std::vector<Tensor> out = eqn.primitive == "jit"
-                                  ? interpret(front::get_region(eqn, "jaxpr"), in, watch, bindings)
-                                  : eval::apply(eqn, in, types, bindings);
+    std::vector<Tensor> out = results_of(function, eqn, in, watch, bindings);
     watch(eqn, in, out);
     for (std::size_t i = 0; i < out.size(); ++i) values[eqn.out[i]] = out[i];
   }

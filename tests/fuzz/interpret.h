@@ -12,7 +12,7 @@ namespace jaxport::fuzz {
 // Operands and results of one equation.
 using Watch =
     std::function<void(const front::Eqn&, const std::vector<Tensor>& in, std::vector<Tensor>& out)>;
-// Calls are entered; a loop or a branch is one equation. Throws Error as eval::run does.
+// Calls and branches are entered; a loop is one equation. Throws Error as eval::run does.
 std::vector<Tensor> interpret(const front::Function& function, const std::vector<Tensor>& inputs,
                               const Watch& watch, const DimBindings& outer = {});
 

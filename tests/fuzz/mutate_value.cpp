@@ -137,6 +137,16 @@ bool clamp(Subject& subject) {
   });
 }
 
+// max(v - c, 0), in the two spellings: idle for some numbers alone
+bool shifted_clamp(Subject& subject) {
+  return wrap(subject, [](Place& p) -> std::optional<ValueId> {
+    const ValueId shifted = p.same("sub", {p.value, p.scalar(hostile_literal(p.rng()))});
+    if (p.rng().coin()) return p.same("max", {shifted, p.scalar(0)});
+    const ValueId is_low = p.test("lt", {shifted, p.scalar(0)});
+    return p.pick(is_low, shifted, p.filled(0));
+  });
+}
+
 bool round_trip(Subject& subject) {
   return wrap(subject, [](Place& p) -> std::optional<ValueId> {
     static constexpr DType kThere[] = {DType::kBool, DType::kBool, DType::kI32, DType::kF16,
