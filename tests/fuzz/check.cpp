@@ -44,7 +44,9 @@ Raised raised(const front::Module& module, const Stage& stage) {
       result.names.push_back(node.name);
     }
     for (const axis::Node* node : axis::topological(result.program)) {
-      if (raise::is_raised(*node) && mantissa_bits(node->dtype) > 0 &&
+      const bool rounds_once = raise::is_raised(*node) || node->kind == axis::Kind::kContract ||
+                               node->kind == axis::Kind::kReduce;
+      if (rounds_once && mantissa_bits(node->dtype) > 0 &&
           mantissa_bits(node->dtype) < mantissa_bits(result.narrowest)) {
         result.narrowest = node->dtype;
       }

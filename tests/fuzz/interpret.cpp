@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "eval/eval.h"
 #include "rng.h"
@@ -25,6 +26,21 @@ bool is_loop_of_constants(const front::Eqn& eqn, const std::vector<Tensor>& in) 
   return eqn.primitive == "scan" && front::get_int(eqn, "num_consts") == std::ssize(in);
 }
 
+// Every step of such a loop gives the same.
+std::vector<Tensor> repeated(std::vector<Tensor> step, std::int64_t times) {
+  for (Tensor& tensor : step) {
+    Shape shape = tensor.shape;
+    shape.insert(shape.begin(), times);
+    MutableTensor all = allocate(tensor.dtype, shape);
+    for (std::int64_t i = 0; i < times && tensor.nbytes() > 0; ++i) {
+      std::memcpy(all.bytes + static_cast<std::size_t>(i) * tensor.nbytes(), tensor.data.get(),
+                  tensor.nbytes());
+    }
+    tensor = all.tensor;
+  }
+  return step;
+}
+
 std::vector<Tensor> results_of(const front::Function& function, const front::Eqn& eqn,
                                const std::vector<Tensor>& in, const Watch& watch,
                                const DimBindings& bindings) {
@@ -32,9 +48,9 @@ std::vector<Tensor> results_of(const front::Function& function, const front::Eqn
     const bool has_index = eqn.primitive == "cond";
     return interpret(*body, {in.begin() + (has_index ? 1 : 0), in.end()}, watch, bindings);
   }
-  // Every step of such a loop is the same.
   if (is_loop_of_constants(eqn, in)) {
-    interpret(front::get_region(eqn, "jaxpr"), in, watch, bindings);
+    return repeated(interpret(front::get_region(eqn, "jaxpr"), in, watch, bindings),
+                    evaluate(front::get_dim(eqn, "length"), bindings));
   }
   std::vector<front::Type> types;
   for (front::ValueId id : eqn.out) types.push_back(function.type(id));
@@ -80,25 +96,35 @@ bool rounds(std::string_view name) {
 
 }  // namespace
 
+namespace {
+
+// What is not much larger than the error may vanish.
+Tensor disturbed(const Tensor& tensor, double relative, double shift, double absolute, Rng& rng) {
+  MutableTensor copy = allocate(DType::kF64, tensor.shape);
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    const double x = tensor.at(i);
+    const double by = relative * std::abs(x) + shift;
+    double y = std::isfinite(x) ? x + (2 * rng.uniform() - 1) * by : x;
+    if (std::abs(x) < 64 * absolute && rng.coin()) y = 0;
+    copy.as<double>()[i] = y;
+  }
+  return copy.tensor;
+}
+
+}  // namespace
+
 std::vector<Tensor> with_noise(const front::Function& function, const std::vector<Tensor>& inputs,
                                double relative, double absolute, std::uint64_t seed) {
   Rng rng(seed);
-  return interpret(
-      function, inputs,
-      [&](const front::Eqn& eqn, const std::vector<Tensor>&, std::vector<Tensor>& out) {
-        if (!rounds(eqn.primitive)) return;
-        const double shift = is_transcendental(eqn.primitive) ? absolute : 0;
-        for (Tensor& tensor : out) {
-          if (tensor.dtype != DType::kF64) continue;
-          MutableTensor copy = allocate(DType::kF64, tensor.shape);
-          for (std::int64_t i = 0; i < tensor.size(); ++i) {
-            const double x = tensor.at(i);
-            const double by = relative * std::abs(x) + shift;
-            copy.as<double>()[i] = std::isfinite(x) ? x + (2 * rng.uniform() - 1) * by : x;
-          }
-          tensor = copy.tensor;
-        }
-      });
+  const Watch disturb = [&](const front::Eqn& eqn, const std::vector<Tensor>&,
+                            std::vector<Tensor>& out) {
+    if (!rounds(eqn.primitive)) return;
+    const double shift = is_transcendental(eqn.primitive) ? absolute : 0;
+    for (Tensor& tensor : out) {
+      if (tensor.dtype == DType::kF64) tensor = disturbed(tensor, relative, shift, absolute, rng);
+    }
+  };
+  return interpret(function, inputs, disturb);
 }
 
 }  // namespace jaxport::fuzz

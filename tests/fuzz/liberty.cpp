@@ -21,6 +21,7 @@ struct Trace {
   bool has_infinite_factor = false;  // of a product, or 0 as a divisor
   bool has_negative_zero = false;    // where its sign matters
   bool has_exp = false;
+  bool is_below_fill = false;  // a case of a select is below -1e4 and below the other, a fill
 };
 
 template <class Test>
@@ -35,6 +36,16 @@ bool is_not_finite(double x) { return !std::isfinite(x); }
 bool is_zero(double x) { return x == 0; }
 bool is_negative_zero(double x) { return x == 0 && std::signbit(x); }
 
+// Some number is lower than a fill that is finite and low itself.
+bool is_below(const Tensor& score, const Tensor& fill) {
+  constexpr double kHighestFill = -1e4;
+  if (!is_float(fill.dtype) || fill.size() == 0) return false;
+  const double level = fill.at(0);
+  const bool is_fill = std::isfinite(level) && level <= kHighestFill &&
+                       !any(fill, [&](double x) { return x != level; });
+  return is_fill && any(score, [&](double x) { return std::isfinite(x) && x < level; });
+}
+
 void watch(Trace& trace, const front::Eqn& eqn, const std::vector<Tensor>& in,
            const std::vector<Tensor>& out) {
   const auto has = [](const std::vector<Tensor>& tensors, bool (*test)(double)) {
@@ -47,6 +58,9 @@ void watch(Trace& trace, const front::Eqn& eqn, const std::vector<Tensor>& in,
   const bool sums = name == "reduce_sum" || name == "dot_general";
   if (trace.has_exp && sums && has(out, is_zero)) trace.sum_vanished = true;
   trace.has_exp |= is_exp;
+  if (name == "select_n" && in.size() == 3) {
+    trace.is_below_fill |= is_below(in[1], in[2]) || is_below(in[2], in[1]);
+  }
   const bool divides = name == "div" || name == "rsqrt";
   if ((name == "mul" || name == "div") && has(in, is_not_finite)) trace.has_infinite_factor = true;
   if (name == "div" && any(in[1], is_zero)) trace.has_infinite_factor = true;
@@ -91,12 +105,25 @@ bool factor_is_infinite(const Runs& runs, const Trace& trace) {
          trace.has_infinite_factor;
 }
 
-// Sums of a cell are associated differently: one may overflow where the other does not.
-bool cell_of_huge_numbers(const Runs& runs, const Trace&) {
-  return has_name(runs, {"lstm", "gru", "rnn"}) &&
-         std::ranges::any_of(runs.inputs, [](const Tensor& tensor) {
-           return any(tensor, [](double x) { return std::abs(x) > 1e9; });
-         });
+bool has_input_above(const Runs& runs, double limit) {
+  return std::ranges::any_of(runs.inputs, [&](const Tensor& tensor) {
+    return any(tensor, [&](double x) { return std::isfinite(x) && std::abs(x) > limit; });
+  });
+}
+
+// Sums of a cell and products of a rotation are associated differently, and so is a sum of products
+// with one factor: one may overflow where the other does not.
+bool association_of_huge_numbers(const Runs& runs, const Trace&) {
+  if (has_name(runs, {"lstm", "gru", "rnn", "rope", "partial_rope"}))
+    return has_input_above(runs, 1e9);
+  return runs.dtype == DType::kF32 && has_input_above(runs, 1e30) &&
+         std::ranges::any_of(runs.raised, [](const Tensor& t) { return any(t, is_not_finite); });
+}
+
+// A score that is lower than the finite fill of a mask: JAX prefers what is masked, the op does
+// not. No model has scores below -1e4 by intention.
+bool score_below_the_fill(const Runs& runs, const Trace& trace) {
+  return has_name(runs, {"attention"}) && trace.is_below_fill;
 }
 
 // x + 0 is x in the axis graph, also for -0.
@@ -111,7 +138,8 @@ constexpr Liberty kLiberties[] = {
     {"softplus does not overflow", softplus_does_not_overflow},
     {"variance in two passes", variance_in_two_passes},
     {"a factor is infinite", factor_is_infinite},
-    {"a cell of huge numbers", cell_of_huge_numbers},
+    {"association of huge numbers", association_of_huge_numbers},
+    {"a score below the fill", score_below_the_fill},
     {"sign of zero", sign_of_zero},
 };
 
