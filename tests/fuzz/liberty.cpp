@@ -21,7 +21,8 @@ struct Trace {
   bool has_infinite_factor = false;  // of a product, or 0 as a divisor
   bool has_negative_zero = false;    // where its sign matters
   bool has_exp = false;
-  bool is_below_fill = false;  // a case of a select is below -1e4 and below the other, a fill
+  bool has_lowest_bias = false;  // a term is -inf or the lowest f32 in a whole row
+  bool is_below_fill = false;    // a case of a select is below -1e4 and below the other, a fill
 };
 
 template <class Test>
@@ -35,6 +36,18 @@ bool any(const Tensor& tensor, const Test& test) {
 bool is_not_finite(double x) { return !std::isfinite(x); }
 bool is_zero(double x) { return x == 0; }
 bool is_negative_zero(double x) { return x == 0 && std::signbit(x); }
+
+bool has_lowest_row(const Tensor& tensor) {
+  constexpr double kLowest = -3.4028234663852886e38;
+  if (!is_float(tensor.dtype) || tensor.shape.empty() || tensor.size() == 0) return false;
+  const std::int64_t row = tensor.shape.back();
+  for (std::int64_t begin = 0; begin < tensor.size(); begin += row) {
+    std::int64_t i = 0;
+    while (i < row && tensor.at(begin + i) <= kLowest) ++i;
+    if (i == row) return true;
+  }
+  return false;
+}
 
 // Some number is lower than a fill that is finite and low itself.
 bool is_below(const Tensor& score, const Tensor& fill) {
@@ -61,10 +74,11 @@ void watch(Trace& trace, const front::Eqn& eqn, const std::vector<Tensor>& in,
   if (name == "select_n" && in.size() == 3) {
     trace.is_below_fill |= is_below(in[1], in[2]) || is_below(in[2], in[1]);
   }
-  const bool divides = name == "div" || name == "rsqrt";
   if ((name == "mul" || name == "div") && has(in, is_not_finite)) trace.has_infinite_factor = true;
   if (name == "div" && any(in[1], is_zero)) trace.has_infinite_factor = true;
-  if (divides && any(in.back(), is_negative_zero)) trace.has_negative_zero = true;
+  const bool sees_sign = name == "div" || name == "rsqrt" || name == "add";
+  if (sees_sign && has(in, is_negative_zero)) trace.has_negative_zero = true;
+  if (name == "add" && std::ranges::any_of(in, has_lowest_row)) trace.has_lowest_bias = true;
 }
 
 bool has_name(const Runs& runs, std::initializer_list<std::string_view> names) {
@@ -120,6 +134,11 @@ bool association_of_huge_numbers(const Runs& runs, const Trace&) {
          std::ranges::any_of(runs.raised, [](const Tensor& t) { return any(t, is_not_finite); });
 }
 
+// "A row of Attention whose bias is an input and -inf or the lowest f32 everywhere gives 0".
+bool bias_is_lowest(const Runs& runs, const Trace& trace) {
+  return has_name(runs, {"attention"}) && trace.has_lowest_bias;
+}
+
 // A score that is lower than the finite fill of a mask: JAX prefers what is masked, the op does
 // not. No model has scores below -1e4 by intention.
 bool score_below_the_fill(const Runs& runs, const Trace& trace) {
@@ -139,6 +158,7 @@ constexpr Liberty kLiberties[] = {
     {"variance in two passes", variance_in_two_passes},
     {"a factor is infinite", factor_is_infinite},
     {"association of huge numbers", association_of_huge_numbers},
+    {"a bias is the lowest number", bias_is_lowest},
     {"a score below the fill", score_below_the_fill},
     {"sign of zero", sign_of_zero},
 };
