@@ -131,6 +131,9 @@ Use other_axis(const Matcher& m, const Use& root) {
   if (over.size() != 1) return {};
   for (axis::Label label : kept) {
     if (!(m.graph.size(label) == m.graph.size(over[0]))) continue;
+    // One way only: the engine asks again about what it gets.
+    const axis::Labels all = operand.flat();
+    if (std::ranges::find(all, label) > std::ranges::find(all, over[0])) continue;
     Use turned = operand;
     for (axis::Labels& axis : turned.labels) {
       for (axis::Label& each : axis) {

@@ -21,6 +21,8 @@ struct Trace {
   bool has_infinite_factor = false;  // of a product, or 0 as a divisor
   bool has_negative_zero = false;    // where its sign matters
   bool has_exp = false;
+  bool has_huge = false;         // a number above 1e30
+  bool has_cancelled = false;    // a sum is far smaller than its large terms
   bool has_lowest_bias = false;  // a term is -inf or the lowest f32 in a whole row
   bool is_below_fill = false;    // a case of a select is below -1e4 and below the other, a fill
 };
@@ -35,7 +37,19 @@ bool any(const Tensor& tensor, const Test& test) {
 }
 bool is_not_finite(double x) { return !std::isfinite(x); }
 bool is_zero(double x) { return x == 0; }
+bool is_huge(double x) { return std::abs(x) > 1e30; }
 bool is_negative_zero(double x) { return x == 0 && std::signbit(x); }
+
+// A sum that is far smaller than a large term.
+bool cancels(const Tensor& term, const Tensor& sum) {
+  constexpr double kLarge = 1e4, kLost = 1e-3;
+  if (!is_float(sum.dtype) || term.size() != sum.size()) return false;
+  for (std::int64_t i = 0; i < sum.size(); ++i) {
+    const double x = std::abs(term.at(i));
+    if (x > kLarge && std::abs(sum.at(i)) < kLost * x) return true;
+  }
+  return false;
+}
 
 bool has_lowest_row(const Tensor& tensor) {
   constexpr double kLowest = -3.4028234663852886e38;
@@ -66,6 +80,7 @@ void watch(Trace& trace, const front::Eqn& eqn, const std::vector<Tensor>& in,
   };
   const std::string& name = eqn.primitive;
   if (!has(in, is_not_finite) && has(out, is_not_finite)) trace.overflowed.insert(name);
+  if (has(out, is_huge)) trace.has_huge = true;
   const bool is_exp = name == "exp" || name == "exp2";
   if (is_exp && has(out, is_not_finite)) trace.exp_is_not_finite = true;
   const bool sums = name == "reduce_sum" || name == "dot_general";
@@ -78,6 +93,8 @@ void watch(Trace& trace, const front::Eqn& eqn, const std::vector<Tensor>& in,
   if (name == "div" && any(in[1], is_zero)) trace.has_infinite_factor = true;
   const bool sees_sign = name == "div" || name == "rsqrt" || name == "add";
   if (sees_sign && has(in, is_negative_zero)) trace.has_negative_zero = true;
+  if ((name == "add" || name == "sub") && (cancels(in[0], out[0]) || cancels(in[1], out[0])))
+    trace.has_cancelled = true;
   if (name == "add" && std::ranges::any_of(in, has_lowest_row)) trace.has_lowest_bias = true;
 }
 
@@ -127,9 +144,9 @@ bool has_input_above(const Runs& runs, double limit) {
 
 // Sums of a cell and products of a rotation are associated differently, and so is a sum of products
 // with one factor: one may overflow where the other does not.
-bool association_of_huge_numbers(const Runs& runs, const Trace&) {
+bool association_of_huge_numbers(const Runs& runs, const Trace& trace) {
   if (has_name(runs, {"lstm", "gru", "rnn", "rope", "partial_rope"}))
-    return has_input_above(runs, 1e9);
+    return trace.has_huge || has_input_above(runs, 1e9);
   return runs.dtype == DType::kF32 && has_input_above(runs, 1e30) &&
          std::ranges::any_of(runs.raised, [](const Tensor& t) { return any(t, is_not_finite); });
 }
@@ -137,6 +154,11 @@ bool association_of_huge_numbers(const Runs& runs, const Trace&) {
 // "A row of Attention whose bias is an input and -inf or the lowest f32 everywhere gives 0".
 bool bias_is_lowest(const Runs& runs, const Trace& trace) {
   return has_name(runs, {"attention"}) && trace.has_lowest_bias;
+}
+
+// Terms of a score are added in another order: large ones that cancel leave other digits.
+bool score_cancels(const Runs& runs, const Trace& trace) {
+  return has_name(runs, {"attention"}) && trace.has_cancelled;
 }
 
 // A score that is lower than the finite fill of a mask: JAX prefers what is masked, the op does
@@ -159,6 +181,7 @@ constexpr Liberty kLiberties[] = {
     {"a factor is infinite", factor_is_infinite},
     {"association of huge numbers", association_of_huge_numbers},
     {"a bias is the lowest number", bias_is_lowest},
+    {"terms of a score cancel", score_cancels},
     {"a score below the fill", score_below_the_fill},
     {"sign of zero", sign_of_zero},
 };
