@@ -133,7 +133,11 @@ def test_a_program_without_effects_has_no_remark():
     assert left_out(lambda x: lax.cond(x[0] > 0, jnp.sin, jnp.cos, x)) == []
 
 
-@pytest.mark.parametrize("callback", [raises_sometimes, np.sin, lambda x: x], ids=str)
+@pytest.mark.parametrize(
+    "callback",
+    [raises_sometimes, np.sin, lambda x: x],
+    ids=["raises sometimes", "numpy", "identity"],
+)
 def test_what_may_return_stays(callback):
     with pytest.raises(jaxport.ConversionError, match="a model cannot call Python") as caught:
         jaxport.to_onnx(checked(callback), [(3,)])
