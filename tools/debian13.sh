@@ -54,7 +54,7 @@ run_inside() {
   # shellcheck disable=SC2016
   unshare --mount --pid --fork bash -euc '
     root=$1 cache=$2; shift 2
-    mount --bind /dev "$root/dev"
+    mount --rbind /dev "$root/dev"
     mount -t proc proc "$root/proc"
     mount --bind "$cache" "$root/ccache"
     exec chroot "$root" bash -euc "cd /jaxport; exec \"\$@\"" run "$@"' \

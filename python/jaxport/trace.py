@@ -46,6 +46,12 @@ def trace(
         check_argument_count(fn, len(arguments.values))
         start = time.perf_counter()
         jaxpr, result = _make_jaxpr(fn, arguments)
+        if not jax.tree.leaves(result):
+            raise ConversionError(
+                "E081",
+                "the function returns no array",
+                help="return what the model is to compute; prints and other effects are left out",
+            )
         traced = time.perf_counter()
         names_in = input_names(fn, arguments.values, given_input_names)
         names_out = output_names(result, given_output_names, names_in)

@@ -346,3 +346,9 @@ def test_a_full_disk(tmp_path):
 
 def test_something_that_cannot_be_called():
     assert error_of(3, [(3,)]).code == "E070"
+
+
+@pytest.mark.parametrize("result", [None, (), {}])
+def test_a_function_without_results(result):
+    error = error_of(lambda x: result, [(3,)])
+    assert error.code == "E081"
