@@ -8,8 +8,10 @@
 #include <ranges>
 #include <set>
 
+#include "axis/pointwise.h"
 #include "axis/translate.h"
 #include "front/text.h"
+#include "onnx/schema.h"
 
 namespace jaxport::compile {
 namespace {
@@ -68,6 +70,12 @@ const front::Record* problem_of(const Eqn& eqn) {
   return may_be ? eqn.attrs[0].second.get_if<front::Record>() : nullptr;
 }
 
+// A pointwise primitive that has no lowering of its own at any opset is another one by then.
+bool is_respelled(std::string_view name) {
+  return axis::find_pointwise(name) != nullptr &&
+         lower::find_row(name, onnx::kNewestOpset) == nullptr;
+}
+
 std::string field(const front::Record& record, std::size_t i) {
   const auto* text =
       i < record.fields.size() ? record.fields[i].second.get_if<std::string>() : nullptr;
@@ -97,7 +105,7 @@ void note_missing(Error& error, const front::Module& module, int opset,
     const std::string_view name = place.eqn.primitive;
     const bool is_known = problem_of(place.eqn) == nullptr &&
                           (lowerings.contains(name) || axis::is_translated(name) ||
-                           lower::find_row(name, opset) != nullptr);
+                           lower::find_row(name, opset) != nullptr || is_respelled(name));
     if (!is_known) ++uses[name];
   });
   walk.function(module.functions.at(0), front::kNoLocation);

@@ -9,9 +9,9 @@
 #include <cmath>
 #include <optional>
 
-#include "axis/evaluate.h"
 #include "axis/pattern.h"
 #include "lower/rewrite.h"
+#include "raise/views.h"
 
 namespace jaxport::lower {
 namespace {
@@ -39,16 +39,8 @@ bool is_known(const Node& node, int depth = kMaxDepth) {
       node.edges, [&](const axis::Edge& edge) { return is_known(*edge.node, depth - 1); });
 }
 
-// The value of a node that is_known().
-Tensor value_of(const Node& node) {
-  if (node.kind == Kind::kConstant) return node.data;
-  std::vector<Tensor> operands;
-  for (const axis::Edge& edge : node.edges) operands.push_back(value_of(*edge.node));
-  return axis::evaluate_node(node, operands, {});
-}
-
 // All numbers of a known value pass; of one that is not small this is not looked up.
-bool all_of(const Use& use, bool (*test)(double)) {
+bool all_of(Graph& graph, const Use& use, bool (*test)(double)) {
   constexpr std::int64_t kMostElements = 1 << 16;
   std::int64_t elements = 1;
   for (const Dim& size : use.node->sizes) {
@@ -56,15 +48,15 @@ bool all_of(const Use& use, bool (*test)(double)) {
     elements *= size.value();
   }
   if (elements > kMostElements) return false;
-  const Tensor values = value_of(*use.node);
+  const Tensor values = raise::evaluated(graph, use, use.flat());
   for (std::int64_t i = 0; i < values.size(); ++i) {
     if (!test(values.at(i))) return false;
   }
   return true;
 }
 
-bool is_moderate(const Use& shift) {
-  return all_of(shift, [](double value) { return std::abs(value) <= kLargestShift; });
+bool is_moderate(Graph& graph, const Use& shift) {
+  return all_of(graph, shift, [](double value) { return std::abs(value) <= kLargestShift; });
 }
 
 bool is_wide(const Node& node) { return node.dtype == DType::kF32 || node.dtype == DType::kF64; }
@@ -75,8 +67,8 @@ Use combine(Graph& graph, std::string_view name, const Use& a, const Use& b) {
 
 // A weight times the scale keeps its digits: no infinity that a sum would turn into NaN, nothing
 // that leaves the range of f32 before it meets x. Zero is fine, and NaN gives NaN either way.
-bool is_tame(const Use& scale) {
-  return all_of(scale, [](double value) {
+bool is_tame(Graph& graph, const Use& scale) {
+  return all_of(graph, scale, [](double value) {
     constexpr int kLargestExponent = 40;
     if (value == 0 || std::isnan(value)) return true;
     return std::isfinite(value) && std::abs(std::ilogb(value)) <= kLargestExponent;
@@ -101,7 +93,7 @@ bool take_step(Graph& graph, Affine& a) {
   const bool left = is_known(*lhs.node), right = is_known(*rhs.node);
   if (left == right || (left && (name == "sub" || name == "div"))) return false;
   const Use constant = left ? lhs : rhs;
-  if (adds && constant.labels.empty() && !is_moderate(constant)) return false;
+  if (adds && constant.labels.empty() && !is_moderate(graph, constant)) return false;
   if (adds) {
     const Use shift = name == "sub" ? graph.pointwise("neg", {constant}, node.dtype) : constant;
     const Use scaled = a.scale ? combine(graph, "mul", shift, a.scale) : shift;
@@ -181,7 +173,7 @@ Use scaled_convolution(Graph& graph, const Use& x, const Use& scale, const UseCo
 }
 
 Use scaled_by_weight(Graph& graph, const Use& x, const Use& scale, const UseCounts& uses) {
-  if (!is_wide(*x.node) || uses[x.node] > 1 || !is_tame(scale)) return {};
+  if (!is_wide(*x.node) || uses[x.node] > 1 || !is_tame(graph, scale)) return {};
   if (x.node->kind == Kind::kContract) return scaled_contraction(graph, x, scale, uses);
   if (!x.node->is(Kind::kPrim, "conv_general_dilated")) return {};
   return scaled_convolution(graph, x, scale, uses);
@@ -201,8 +193,8 @@ Use after(Graph& graph, const Use& root, const UseCounts& uses) {
   if (a.steps == 0) return {};
   Use y = a.scale ? scaled_by_weight(graph, a.x, a.scale, uses) : Use{};
   if (!y) {
-    if (!is_shorter(a) || (a.scale && !is_tame(a.scale))) return {};
-    if (a.scale && a.shift && !is_moderate(a.shift)) return {};
+    if (!is_shorter(a) || (a.scale && !is_tame(graph, a.scale))) return {};
+    if (a.scale && a.shift && !is_moderate(graph, a.shift)) return {};
     y = a.scale ? combine(graph, "mul", a.x, a.scale) : a.x;
   }
   return a.shift ? combine(graph, "add", y, a.shift) : y;
@@ -220,7 +212,8 @@ Use before(Graph& graph, const Use& root, const UseCounts& uses) {
       return !part || axis::without(part.flat(), over).empty();
     };
     if (a.steps == 0 || !fits(a.scale) || !fits(a.shift)) continue;
-    if ((a.scale && !is_tame(a.scale)) || (a.shift && !is_moderate(a.shift))) continue;
+    if ((a.scale && !is_tame(graph, a.scale)) || (a.shift && !is_moderate(graph, a.shift)))
+      continue;
     if (!(axis::within(over, a.x.flat()) == over)) continue;
     const DType dtype = root.node->dtype;
     const Use scaled = a.scale ? combine(graph, "mul", weight, a.scale) : weight;
@@ -288,8 +281,8 @@ Use before_convolution(Graph& graph, const Use& root, const UseCounts& uses) {
     return !part || axis::without(part.flat(), features).empty();
   };
   if (a.steps == 0 || !fits(a.scale) || !fits(a.shift)) return {};
-  if (a.scale && !is_tame(a.scale)) return {};
-  if (a.shift && (!is_unpadded(conv) || !is_moderate(a.shift))) return {};
+  if (a.scale && !is_tame(graph, a.scale)) return {};
+  if (a.shift && (!is_unpadded(conv) || !is_moderate(graph, a.shift))) return {};
   if (!axis::without(operand.flat(), a.x.flat()).empty()) return {};
   kernel.labels[axes->kernel_in] = features;
   const Use scaled = a.scale ? combine(graph, "mul", kernel, a.scale) : kernel;

@@ -137,20 +137,6 @@ bool is_known(const axis::Node* root) {
   return true;
 }
 
-// The values of a known use with label p in front.
-Tensor evaluated(Graph& graph, const Use& use, Label p) {
-  Labels order{p};
-  axis::add_new(order, use.flat());
-  axis::Program program;
-  // The graph outlives the program.
-  program.graph = std::shared_ptr<Graph>(&graph, [](Graph*) {});
-  program.outputs.push_back({use, axis::axis_each(order)});
-  front::Type type{use.node->dtype, {}};
-  for (Label label : order) type.shape.push_back(graph.size(label));
-  program.output_types.push_back(std::move(type));
-  return axis::evaluate(program, {}, expand)[0];
-}
-
 }  // namespace
 
 Summands component(Graph& graph, const Use& use, Label p, int k) {
@@ -164,7 +150,9 @@ Use value_of(Graph& graph, const Factor& factor, Label p) {
 
 int symmetry(Graph& graph, const Use& use, Label p) {
   if (!is_float(use.node->dtype) || !is_known(use.node)) return 0;
-  const Tensor values = evaluated(graph, use, p);
+  Labels order{p};
+  axis::add_new(order, use.flat());
+  const Tensor values = evaluated(graph, use, order);
   const std::int64_t half = values.size() / 2;
   bool equal = true, opposite = true;
   for (std::int64_t i = 0; i < half; ++i) {

@@ -138,20 +138,11 @@ std::optional<Range> either(const std::optional<Range>& a, const std::optional<R
 
 std::optional<Range> range_of_closed(Graph& graph, const Use& use) {
   if (!is_closed(*use.node)) return std::nullopt;
-  const Labels dims = use.flat();
-  front::Type type{use.node->dtype, {}};
+  const Labels order = use.flat();
   std::int64_t elements = 1;
-  for (Label label : dims) {
-    type.shape.push_back(graph.size(label));
-    elements *= type.shape.back().value();
-    if (elements > kMostElements) return std::nullopt;
-  }
-  axis::Program program;
-  // The graph outlives the program.
-  program.graph = std::shared_ptr<Graph>(&graph, [](Graph*) {});
-  program.outputs = {{use, axis::axis_each(dims)}};
-  program.output_types = {type};
-  return range_of(axis::evaluate(program, {}, expand)[0]);
+  for (Label label : order) elements *= graph.size(label).value();
+  if (elements > kMostElements) return std::nullopt;
+  return range_of(evaluated(graph, use, order));
 }
 
 }  // namespace

@@ -26,18 +26,6 @@ using Ints = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMostWeights = 1 << 20;
 
-// The value over these labels.
-Tensor evaluated(Graph& graph, const Use& use, const Labels& dims) {
-  std::shared_ptr<Graph> borrowed(&graph, [](Graph*) {});
-  front::Type type{use.node->dtype, {}};
-  for (Label label : dims) type.shape.push_back(graph.size(label));
-  axis::Program program;
-  program.graph = borrowed;
-  program.outputs = {{use, axis::axis_each(dims)}};
-  program.output_types = {type};
-  return axis::evaluate(program, {}, expand)[0];
-}
-
 // The same value as a constant over these labels.
 Use as_constant(Graph& graph, const Tensor& value, const Labels& dims) {
   Use use = graph.constant(value);

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "axis/pattern.h"
 #include "axis/size_value.h"
+#include "raise/raise.h"
 
 namespace jaxport::raise {
 
@@ -339,6 +341,17 @@ bool is_closed(const axis::Node& root) {
     if (unsorted_seen.size() > kMostNodes) return false;
   }
   return true;
+}
+
+Tensor evaluated(Graph& graph, const Use& use, const Labels& order) {
+  axis::Program program;
+  // The graph outlives the program.
+  program.graph = std::shared_ptr<Graph>(&graph, [](Graph*) {});
+  program.outputs = {{use, axis::axis_each(order)}};
+  front::Type type{use.node->dtype, {}};
+  for (Label label : order) type.shape.push_back(graph.size(label));
+  program.output_types = {std::move(type)};
+  return axis::evaluate(program, {}, expand)[0];
 }
 
 bool is_subset(const Labels& some, const Labels& all) {

@@ -88,6 +88,8 @@ bool near(double a, double b, DType dtype);
 // Computed from literals, constants and positions alone, in a few steps, and of static size: known
 // when the program is converted.
 bool is_closed(const axis::Node& root);
+// The value of such a use, dense over these labels.
+Tensor evaluated(axis::Graph& graph, const axis::Use& use, const axis::Labels& order);
 
 bool is_subset(const axis::Labels& some, const axis::Labels& all);
 bool same_set(const axis::Labels& a, const axis::Labels& b);

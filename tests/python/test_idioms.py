@@ -313,7 +313,7 @@ INDICES = [
         "row of an argmax",
         lambda x, y: x[jnp.argmax(y, -1)],
         [f32(8, 4), f32(5, 8)],
-        "ArgMax Cast Gather",
+        "ReduceSum IsNaN If Cast Gather",
     ),
     index("rows by position", lambda x, y: x[jnp.arange(y.shape[0])], [f32(16, 4), f32(5)], None),
     index("a constant list", lambda x: x[:, jnp.array([2, 0, 1])], [f32(2, 3, 2)], "Gather"),

@@ -8,7 +8,7 @@ import math
 import jax
 import jax.numpy as jnp
 
-from raising.norms import BIAS, CHANNELS_FIRST, IMAGE, SCALE, X, row
+from raising.norms import BIAS, CHANNELS_FIRST, GUARD, IMAGE, SCALE, X, row
 from raising.table import Row
 from support.cases import bf16, f16, f32
 
@@ -272,18 +272,18 @@ def standardized(x, axes):
     return (x - mean) / jnp.sqrt(var + 1e-5)
 
 
-@spelled("InstanceNormalization", "symbolic image", [f32("B", 8, "H", "W")])
+@spelled("InstanceNormalization", "symbolic image", [f32("B", 8, "H", "W")], nodes=1 + GUARD)
 def instance_symbolic(x):
     return standardized(x, (2, 3)) * SCALE[:, None, None] + BIAS[:, None, None]
 
 
-@spelled("InstanceNormalization", "symbolic time", [f32("B", "T", 8)], moves=2, nodes=3)
+@spelled("InstanceNormalization", "symbolic time", [f32("B", "T", 8)], moves=2, nodes=3 + GUARD)
 def instance_symbolic_time(x):
     return standardized(x, 1)
 
 
 # Two reshapes to sizes that are computed.
-@spelled("GroupNormalization", "symbolic image", [f32("B", 8, "H", "W")], moves=4, nodes=8)
+@spelled("GroupNormalization", "symbolic image", [f32("B", 8, "H", "W")], moves=4, nodes=8 + GUARD)
 def group_symbolic(x):
     y = standardized(x.reshape(x.shape[0], 4, 2, *x.shape[2:]), (2, 3, 4)).reshape(x.shape)
     return y * SCALE[:, None, None] + BIAS[:, None, None]
