@@ -2,6 +2,7 @@
 """The search for counterexamples finds what is planted, and nothing else."""
 
 import ast
+import dataclasses
 import runpy
 
 import jax.numpy as jnp
@@ -120,6 +121,42 @@ def test_documented_differences_excuse_only_what_depends_on_them():
     assert of_nan.kind == "known", of_nan
     assert "NaN" in of_nan.detail
     assert outcome(prog, lambda y: y.at[1].set(5.0), [[values]]).kind == "wrong"
+
+
+def test_fewer_digits_excuse_no_larger_difference():
+    prog = program("jax.nn.gelu($0, approximate=False)")
+    far_left = [[np.full((3, 4), -5.0, np.float32)]]
+    assert outcome(prog, lambda y: y + 1e-7, far_left).kind == "known"
+    assert outcome(prog, lambda y: y + 1e-5, far_left).kind == "wrong"
+
+
+def test_only_an_exponential_that_overflows_excuses_a_finite_result():
+    prog = program("jnp.exp($0) / jnp.sum(jnp.exp($0), axis=1, keepdims=True)")
+    rows = np.asarray([[1000, 1001], [1, 2]], np.float32)
+    prog = Program((Input("x", "f32", (2, 2)),), prog.steps, prog.outputs)
+    assert outcome(prog, None, [[rows * 1e35]]).kind == "known"
+    assert outcome(prog, lambda y: y.at[1].set(0.5), [[rows]]).kind == "wrong"
+    assert outcome(prog, lambda y: y.at[1].set(jnp.inf), [[rows]]).kind == "wrong"
+
+
+def test_where_jax_overflows_the_exact_result_is_asked_for():
+    prog = program("jax.nn.softmax($0 @ $0.T) @ $0", dtype="f16", shape=(2, 2))
+    rows = [[np.asarray([[900, 300], [-2, 500]], np.float16)]]
+    assert outcome(prog, None, rows).kind == "unstable"
+    assert outcome(prog, lambda y: y * 1.2, rows).kind == "wrong"
+
+
+def test_large_whole_numbers_round():
+    prog = program("$0 @ $0.T", "lax.bitcast_convert_type($0, i32)", shape=(2, 2))
+    rows = [[np.asarray([[-11.1, 16538.6], [158828576.0, 2932.3]], np.float32)]]
+    assert outcome(prog, lambda y: y + 1, rows).kind == "unstable"
+    assert outcome(prog, lambda y: y + 1, [[np.ones((2, 2), np.float32)]]).kind == "wrong"
+
+
+@pytest.mark.parametrize(("size", "kind"), [(0, "no empty"), (2, "right")])
+def test_documented_refusals_of_nothing(size, kind):
+    prog = program("jax.nn.softmax($0 @ $0.mT) @ $0", shape=("B", 3, 4))
+    assert outcome(dataclasses.replace(prog, sizes=({"B": size},))).kind == kind
 
 
 def test_shrinking_keeps_the_fault_and_little_else():

@@ -44,15 +44,21 @@ def near(want: np.ndarray, have: np.ndarray) -> np.ndarray:
 def within(want: np.ndarray, have: np.ndarray, others: list[np.ndarray]) -> np.ndarray:
     """Elements that are not farther from JAX's than JAX is from itself and from the exact result.
 
-    The first of `others` is the exact result, in the others every operation is off by a unit.
+    The first of `others` is the exact result, in the others, if any, every operation is off by a
+    unit.
     """
     w, h = parts(want), parts(have)
     others = [parts(r) for r in others]
     if h.dtype.kind != "f":
         return _joined(np.asarray(sum(o != w for o in others) > 0), want)
     least = _least(want)
+    too_large = ~np.isfinite(w) & (np.abs(others[0]) > float(jnp.finfo(want.dtype).max))
+    others[0] = np.where(too_large, np.sign(others[0]) * np.inf, others[0])
+    # Where JAX overflows, nothing measures how exact it would be.
+    overflows = ~np.isfinite(w) & np.isfinite(others[0])
+    least = np.where(overflows, GROSS[want.dtype.name] * np.abs(others[0]), least)
     distances = [_distance(w, other) for other in others]
-    spread = np.maximum(FACTOR * distances[0], NUDGE_FACTOR * np.maximum.reduce(distances[1:]))
+    spread = np.maximum.reduce([FACTOR * distances[0], *(NUDGE_FACTOR * d for d in distances[1:])])
     finite = spread[np.isfinite(spread)]
     # One element may be exact by luck: a quarter of the worst error of the array is everybody's.
     slack = spread + 0.25 * (finite.max() if finite.size else 0.0)
@@ -80,18 +86,15 @@ def _distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance))
 
 
-def reach(program: Program, values: Results, want: Results) -> list[Results]:
-    """Results that are as good as JAX's: in 64 bits, and with each operation off by a unit."""
+def nudged_results(program: Program, values: Results) -> list[Results]:
+    """Results that are as good as JAX's: with each operation off by a unit."""
     closed = jax.make_jaxpr(function_of(program))(*values)
     run = jax.jit(lambda turn, *args: rounded_otherwise(closed, args, turn))
     arrays = [jnp.asarray(a) for a in values]
-    results = [_wide_results(program, values, want)]
-    for turn in range(NUDGES):
-        results.append([np.asarray(r) for r in run(jnp.uint32(turn), *arrays)])
-    return results
+    return [[np.asarray(r) for r in run(jnp.uint32(turn), *arrays)] for turn in range(NUDGES)]
 
 
-def _wide_results(program: Program, values: Results, want: Results) -> Results:
+def wide_results(program: Program, values: Results, want: Results) -> Results:
     """The exact results, as far as 64 bits give them; integers in their own width."""
     try:
         with _jax.double_precision(True):

@@ -104,8 +104,9 @@ def _scan(params: Any, operands: list[Any], step: Callable[..., list[Any]]) -> l
 def rounded_otherwise(closed: Any, args: Sequence[Any], turn: Any) -> list[Any]:
     """The results of a jaxpr each of whose operations is off by a unit in the last place.
 
-    `turn`, an integer, chooses where it is off upwards and where downwards. Whole numbers stay:
-    arithmetic with small ones is exact, and fills such as -1e9 absorb what is added to them.
+    `turn`, an integer, chooses where it is off upwards and where downwards. Small whole numbers
+    stay, because arithmetic with them is exact, and so do results that are an operand: fills such
+    as -1e9 absorb what is added to them.
     """
     count = 0
 
@@ -114,12 +115,12 @@ def rounded_otherwise(closed: Any, args: Sequence[Any], turn: Any) -> list[Any]:
         if eqn.primitive.name not in _ROUNDING:
             return results
         count += 1
-        return [_nudged(r, turn * 97 + count * 40503) for r in results]
+        return [_nudged(r, operands, turn * 97 + count * 40503) for r in results]
 
     return interpreted(closed, args, nudged)
 
 
-def _nudged(result: Any, salt: Any) -> Any:
+def _nudged(result: Any, operands: Sequence[Any], salt: Any) -> Any:
     if not jnp.issubdtype(result.dtype, jnp.inexact):
         return result
     places = jnp.arange(result.size, dtype=jnp.uint32).reshape(result.shape)
@@ -130,5 +131,8 @@ def _nudged(result: Any, salt: Any) -> Any:
     unit = float(jnp.finfo(result.dtype).eps)
     moved = (result * (1 + sign * unit).astype(result.real.dtype)).astype(result.dtype)
     real = jnp.real(result)
-    keep = (real == jnp.round(real)) & (jnp.imag(result) == 0)
+    keep = (real == jnp.round(real)) & (jnp.abs(real) <= 1 / unit) & (jnp.imag(result) == 0)
+    for operand in operands:
+        if jnp.shape(operand) in ((), result.shape) and operand.dtype == result.dtype:
+            keep |= jnp.abs(result) == jnp.abs(operand)
     return jnp.where(keep | ~jnp.isfinite(moved), result, moved)
