@@ -37,9 +37,10 @@ class Quirk:
     instead: Callable[[Any], Any] | None = None
     noise: Callable[[Sequence[Any], Any, float], Any] | None = None
     permits: Callable[[np.ndarray, np.ndarray], Any] = lambda want, have: True
-    until_opset: int = 26
+    opsets: range = range(27)
     raised_only: bool = False
     spelled: str = ""  # only in programs with this text
+    beside: str = ""  # only in programs with this primitive, too
 
 
 def _nan_before(args: Sequence[Any], result: Any) -> Any:
@@ -72,6 +73,28 @@ def _only_model_is_nan(want: np.ndarray, have: np.ndarray) -> np.ndarray:
     return np.asarray((want == want) & (have != have))
 
 
+def _row_of_lowest(args: Sequence[Any], result: Any) -> Any:
+    """Scores less the largest of their row, all of which are masked; ONNX Runtime sees no NaN."""
+    scores, largest = args
+    if jnp.ndim(scores) == 0:
+        return jnp.zeros(result.shape, bool)
+    lowest = scores <= jnp.finfo(result.dtype).min
+    row = (lowest | jnp.isnan(scores)).all(-1, keepdims=True) & lowest.any(-1, keepdims=True)
+    return row & ~(largest > jnp.finfo(result.dtype).min)
+
+
+def _bias_of_lowest(args: Sequence[Any], result: Any) -> Any:
+    """Scores with such a bias, whatever they are."""
+    rows = [jnp.broadcast_to(a <= jnp.finfo(result.dtype).min, result.shape) for a in args]
+    if result.ndim == 0:
+        return rows[0] & False
+    return (rows[0].all(-1, keepdims=True) | rows[1].all(-1, keepdims=True)) & (rows[0] | True)
+
+
+def _sign_of_zero(args: Sequence[Any], result: Any, sign: float) -> Any:
+    return jnp.where(result == 0, jnp.asarray(sign * 0.0, result.dtype), result)
+
+
 def _overflows(args: Sequence[Any], result: Any) -> Any:
     return (jnp.isinf(result) | (result == 0)) & jnp.isfinite(args[0])
 
@@ -100,11 +123,12 @@ QUIRKS = [
     ),
     Quirk("MaxPool gives the largest number for infinity", _WINDOWS, _infinite),
     Quirk("Where gives 0 for -0", ("select_n",), _negative_zero),
+    Quirk("the sign of a zero", ("max", "min", "add"), noise=_sign_of_zero),
     Quirk(
         "top_k takes 0 and -0 for equal and NaN for positive",
         ("top_k",),
         instead=_one_zero_and_nan,
-        until_opset=25,
+        opsets=range(26),
     ),
     Quirk(
         "Resize does not spread NaN and infinity along a whole axis",
@@ -117,6 +141,18 @@ QUIRKS = [
         ("conv_general_dilated",),
         _kernel_is_not_finite,
         permits=_only_model_is_nan,
+    ),
+    *(
+        Quirk(
+            "Attention gives 0 or a mean for a row of biases that are -inf or the lowest number",
+            (primitive,),
+            where,
+            permits=lambda want, have: np.isfinite(have),
+            opsets=range(23, 27),
+            raised_only=True,
+            beside="dot_general",
+        )
+        for primitive, where in (("sub", _row_of_lowest), ("add", _bias_of_lowest))
     ),
     Quirk("Sigmoid has the digits of 1, not of itself", ("logistic",), noise=_digits_of_one),
     Quirk(
@@ -164,7 +200,7 @@ def excused(
     names = primitives(closed.jaxpr)
     found = []
     for quirk in QUIRKS:
-        if names.isdisjoint(quirk.primitives) or not _applies(quirk, program):
+        if names.isdisjoint(quirk.primitives) or not _applies(quirk, program, names):
             continue
         changes = (1.0, -1.0) if quirk.noise else STAND_INS
         first, *others = [_run(closed, values, quirk, change) for change in (None, *changes)]
@@ -178,12 +214,13 @@ def excused(
     return found
 
 
-def _applies(quirk: Quirk, program: Program) -> bool:
+def _applies(quirk: Quirk, program: Program, primitives_of_it: set[str]) -> bool:
     options = program.options
     return (
-        options.opset <= quirk.until_opset
+        options.opset in quirk.opsets
         and (options.raising or not quirk.raised_only)
         and quirk.spelled in function_source(program)
+        and (not quirk.beside or quirk.beside in primitives_of_it)
     )
 
 
