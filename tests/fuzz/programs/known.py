@@ -177,7 +177,7 @@ _REFUSALS = {
     "attention of nothing": r"running Attention node",
     "a norm along nothing": r"running (Layer|RMS|SimplifiedLayer)Normalization node",
     "a product with no matrices": r"running (Fused)?MatMul node.*cannot broadcast",
-    "a reshape of nothing": r"running Reshape node.*cannot be reshaped",
+    "a reshape of nothing": r"running Reshape node.*ReshapeHelper",
     "an element of nothing": r"running (Gather|Scatter)\w* node.*(?i:out of (data )?(bound|range))",
 }
 
