@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -23,7 +24,10 @@ FACTOR = 8.0
 NUDGE_FACTOR = 2.0
 # Parts of the largest element from which on results are far apart.
 GROSS = {"float64": 1e-6, "float32": 1e-3, "complex64": 1e-3, "float16": 0.05, "bfloat16": 0.1}
-NUDGES = 4  # runs in which each operation is off by a unit in the last place
+# Runs in which each operation is off by a unit in the last place. A difference that cancels to a
+# few units takes each of few values, so that many runs are needed to see all of them.
+NUDGES = 4
+MORE_NUDGES = 28
 
 
 def jax_results(f: Any, values: Results) -> Results:
@@ -86,12 +90,13 @@ def _distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance))
 
 
-def nudged_results(program: Program, values: Results) -> list[Results]:
-    """Results that are as good as JAX's: with each operation off by a unit."""
+def nudged_results(program: Program, values: Results) -> Iterator[list[Results]]:
+    """Results that are as good as JAX's: each operation is off by a unit. Few, then many."""
     closed = jax.make_jaxpr(function_of(program))(*values)
     run = jax.jit(lambda turn, *args: rounded_otherwise(closed, args, turn))
     arrays = [jnp.asarray(a) for a in values]
-    return [[np.asarray(r) for r in run(jnp.uint32(turn), *arrays)] for turn in range(NUDGES)]
+    for turns in (range(NUDGES), range(NUDGES, NUDGES + MORE_NUDGES)):
+        yield [[np.asarray(r) for r in run(jnp.uint32(turn), *arrays)] for turn in turns]
 
 
 def wide_results(program: Program, values: Results, want: Results) -> Results:

@@ -124,9 +124,9 @@ def _nudged(result: Any, operands: Sequence[Any], salt: Any) -> Any:
     if not jnp.issubdtype(result.dtype, jnp.inexact):
         return result
     places = jnp.arange(result.size, dtype=jnp.uint32).reshape(result.shape)
-    bits = (places * jnp.uint32(2654435761) + jnp.asarray(salt, jnp.uint32)) * jnp.uint32(
-        2246822519
-    )
+    bits = places * jnp.uint32(2654435761) + jnp.asarray(salt, jnp.uint32) * jnp.uint32(2246822519)
+    bits = (bits ^ (bits >> 15)) * jnp.uint32(2146121005)
+    bits = (bits ^ (bits >> 13)) * jnp.uint32(2221713035)
     sign = jnp.where(bits & jnp.uint32(1 << 16) != 0, 1.0, -1.0)
     unit = float(jnp.finfo(result.dtype).eps)
     moved = (result * (1 + sign * unit).astype(result.real.dtype)).astype(result.dtype)

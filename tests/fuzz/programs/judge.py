@@ -233,8 +233,9 @@ def _compare(program: Program, values: Results, want: Results, have: Results) ->
         return _StopError("right")
     others = [wide_results(program, values, want)]
     off = _farther(close, want, have, others)
-    if any(o.any() for o in off):  # most are settled without these runs
-        others += nudged_results(program, values)
+    more = nudged_results(program, values)  # most are settled without these
+    while any(o.any() for o in off) and (runs := next(more, None)):
+        others += runs
         off = _farther(close, want, have, others)
     if not any(o.any() for o in off):
         return _StopError("unstable")
