@@ -139,6 +139,16 @@ def test_only_an_exponential_that_overflows_excuses_a_finite_result():
     assert outcome(prog, lambda y: y.at[1].set(jnp.inf), [[rows]]).kind == "wrong"
 
 
+def test_only_parts_that_overflow_excuse_a_product_that_does():
+    prog = program("jnp.prod($0, axis=1)", shape=(2, 4))
+    huge = [[np.asarray([[0, 4, 3, 1.4e38], [0, 4, 3, 1]], np.float32)]]
+    assert outcome(prog, lambda y: y.at[0].set(jnp.nan), huge).kind == "known"
+    assert outcome(prog, lambda y: y.at[0].set(1.0), huge).kind == "wrong"
+    assert outcome(prog, lambda y: y.at[1].set(jnp.nan), huge).kind == "wrong"
+    infinite = [[np.asarray([[1, 4, 3, jnp.inf], [0, 4, 3, 1]], np.float32)]]
+    assert outcome(prog, lambda y: y.at[0].set(jnp.nan), infinite).kind == "wrong"
+
+
 def test_where_jax_overflows_the_exact_result_is_asked_for():
     prog = program("jax.nn.softmax($0 @ $0.T) @ $0", dtype="f16", shape=(2, 2))
     rows = [[np.asarray([[900, 300], [-2, 500]], np.float16)]]

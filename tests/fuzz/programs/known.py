@@ -27,13 +27,15 @@ Results = list[np.ndarray]
 class Quirk:
     """Primitives whose results differ where `where(operands, result)` is true.
 
-    With `instead`, they are those of other operands; with `noise`, they are off as it has them,
-    upwards and downwards. Of elements that change, those are excused that `permits(want, have)`.
+    With `beyond`, they differ where those of `beyond(operands)` are infinite; with `instead`, they
+    are those of other operands; with `noise`, they are off as it has them, upwards and downwards.
+    Of elements that change, those are excused that `permits(want, have)`.
     """
 
     name: str
     primitives: tuple[str, ...]
     where: Callable[[Sequence[Any], Any], Any] = lambda operands, result: False
+    beyond: Callable[[Any], Any] | None = None
     instead: Callable[[Any], Any] | None = None
     noise: Callable[[Sequence[Any], Any, float], Any] | None = None
     permits: Callable[[np.ndarray, np.ndarray], Any] = lambda want, have: True
@@ -95,6 +97,15 @@ def _sign_of_zero(args: Sequence[Any], result: Any, sign: float) -> Any:
     return jnp.where(result == 0, jnp.asarray(sign * 0.0, result.dtype), result)
 
 
+def _size(x: Any) -> Any:
+    """No part of a sum or product of finite numbers is larger than that of these."""
+    return jnp.where(jnp.isfinite(x), jnp.maximum(jnp.abs(x), 1), 1)
+
+
+def _one_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
+    return np.asarray(np.isfinite(want) != np.isfinite(have)) | (want != want) | (have != have)
+
+
 def _overflows(args: Sequence[Any], result: Any) -> Any:
     return (jnp.isinf(result) | (result == 0)) & jnp.isfinite(args[0])
 
@@ -114,6 +125,9 @@ def _is_float(x: Any) -> bool:
 # A window with another start than its own neutral element is a plain reduce_window.
 _WINDOWS = ("reduce_window", "reduce_window_max", "reduce_window_min")
 _EXTREMES = ("reduce_max", "reduce_min", "cummax", "cummin", "scatter-max", "scatter-min")
+
+_SUMS = ("cumsum", "dot_general", "conv_general_dilated", "reduce_sum", "reduce_window_sum")
+_PRODUCTS = ("cumprod", "reduce_prod", "reduce_window")
 
 QUIRKS = [
     Quirk(
@@ -153,6 +167,12 @@ QUIRKS = [
             beside="dot_general",
         )
         for primitive, where in (("sub", _row_of_lowest), ("add", _bias_of_lowest))
+    ),
+    Quirk(
+        "a sum or product in another order overflows on its way",
+        (*_SUMS, *_PRODUCTS),
+        beyond=_size,
+        permits=_one_overflows,
     ),
     Quirk("Sigmoid has the digits of 1, not of itself", ("logistic",), noise=_digits_of_one),
     Quirk(
@@ -244,16 +264,24 @@ def _run(closed: Any, values: Results, quirk: Quirk, stand_in: float | None) -> 
         if eqn.primitive.name not in quirk.primitives or stand_in is None:
             return results
         if quirk.instead:
-            changed = [quirk.instead(x) if _is_float(x) else x for x in operands]
-            return list(eqn.primitive.bind(*changed, **eqn.params))
+            return _of_others(eqn, operands, quirk.instead)
         if quirk.noise:
             return [quirk.noise(operands, r, stand_in).astype(r.dtype) for r in results]
+        if quirk.beyond:
+            places = [_infinite((), r) for r in _of_others(eqn, operands, quirk.beyond)]
+        else:
+            places = [quirk.where(operands, r) for r in results]
         return [
-            jnp.where(quirk.where(operands, r), jnp.asarray(stand_in, r.dtype), r)
-            if _is_float(r)
-            else r
-            for r in results
+            jnp.where(place, jnp.asarray(stand_in, r.dtype), r) if _is_float(r) else r
+            for place, r in zip(places, results, strict=True)
         ]
 
     run = jax.jit(lambda *args: interpreted(closed, args, replaced))
     return [np.asarray(r) for r in run(*map(jnp.asarray, values))]
+
+
+def _of_others(eqn: Any, operands: Sequence[Any], change: Callable[[Any], Any]) -> list[Any]:
+    """The results of an equation when its floating-point operands are others."""
+    changed = [change(x) if _is_float(x) else x for x in operands]
+    results = eqn.primitive.bind(*changed, **eqn.params)
+    return list(results) if eqn.primitive.multiple_results else [results]
