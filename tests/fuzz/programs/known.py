@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -41,6 +41,7 @@ class Quirk:
     permits: Callable[[np.ndarray, np.ndarray], Any] = lambda want, have: True
     opsets: range = range(27)
     raised_only: bool = False
+    only: Callable[[Mapping[str, Any]], bool] = lambda params: True  # equations with these
     spelled: str = ""  # only in programs with this text
     beside: str = ""  # only in programs with this primitive, too
 
@@ -157,6 +158,12 @@ QUIRKS = [
         _kernel_is_not_finite,
         permits=_only_model_is_nan,
     ),
+    Quirk(
+        "XLA multiplies the numbers of other groups with 0",
+        ("conv_general_dilated",),
+        _nan_before,
+        only=lambda params: params["feature_group_count"] * params["batch_group_count"] > 1,
+    ),
     *(
         Quirk(
             "Attention gives 0 or a mean for a row of biases that are -inf or the lowest number",
@@ -262,7 +269,9 @@ def _differs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _run(closed: Any, values: Results, quirk: Quirk, stand_in: float | None) -> Results:
     def replaced(eqn: Any, operands: Sequence[Any], results: list[Any]) -> list[Any]:
-        if eqn.primitive.name not in quirk.primitives or stand_in is None:
+        if eqn.primitive.name not in quirk.primitives or not quirk.only(eqn.params):
+            return results
+        if stand_in is None:
             return results
         if quirk.instead:
             return _of_others(eqn, operands, quirk.instead)
