@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <unordered_map>
@@ -16,14 +17,37 @@
 namespace jaxport::axis {
 namespace {
 
+std::vector<Tensor> evaluate_inside(const Program& program, std::span<const Tensor> inputs,
+                                    Expand expand, const DimBindings& outer);
+
+// Bodies of branches and of scans run as the regions that were made of them. The regions of a while
+// are not one for each of its bodies: it runs as it was written.
+eval::RunRegion region_runner(const PrimInfo& prim, Expand expand) {
+  std::vector<const front::Function*> bodies;
+  if (prim.eqn.primitive == "scan") bodies.push_back(&front::get_region(prim.eqn, "jaxpr"));
+  if (prim.eqn.primitive == "cond") {
+    for (const front::Attr& branch :
+         *front::find(prim.eqn.attrs, "branches")->get_if<front::List>()) {
+      bodies.push_back(branch.get_if<front::Region>()->get());
+    }
+  }
+  if (bodies.empty() || bodies.size() != prim.regions.size()) return {};
+  return [&prim, expand, bodies](const front::Function& body, std::span<const Tensor> operands,
+                                 const DimBindings& outer) {
+    const auto which = std::ranges::find(bodies, &body) - bodies.begin();
+    return evaluate_inside(*prim.regions[static_cast<std::size_t>(which)], operands, expand, outer);
+  };
+}
+
 // The values of a program's nodes for one set of inputs.
 class Evaluator {
  public:
-  Evaluator(const Program& program, std::span<const Tensor> inputs, Expand expand)
+  Evaluator(const Program& program, std::span<const Tensor> inputs, Expand expand,
+            const DimBindings& outer)
       : graph_(*program.graph),
         inputs_(inputs),
         expand_(expand),
-        bindings_(bind(program, inputs)) {}
+        bindings_(bind(program, inputs, outer)) {}
 
   Tensor output(const View& view, const front::Type& type) {
     compute(view.use.node);
@@ -32,13 +56,14 @@ class Evaluator {
   }
 
  private:
-  static DimBindings bind(const Program& program, std::span<const Tensor> inputs) {
+  static DimBindings bind(const Program& program, std::span<const Tensor> inputs,
+                          const DimBindings& outer) {
     front::Function signature;
     signature.name = "program";
     for (const Input& input : program.inputs) {
       signature.params.push_back(signature.add_value(input.type, input.name));
     }
-    return eval::bind(signature, inputs);
+    return eval::bind(signature, inputs, outer);
   }
 
   // The value of a node that a use sees, over context labels in the given order.
@@ -99,7 +124,9 @@ class Evaluator {
     std::vector<const Node*> key;
     for (const Edge& edge : node.edges) key.push_back(edge.node);
     auto [entry, is_new] = prim_results_.try_emplace({node.prim.get(), std::move(key)});
-    if (is_new) entry->second = evaluate_prim(node, operands, bindings_);
+    if (is_new) {
+      entry->second = evaluate_prim(node, operands, bindings_, region_runner(*node.prim, expand_));
+    }
     Shape shape;
     for (std::size_t axis = 0; axis < node.out.size(); ++axis) {
       shape.push_back(evaluate(node.axis_size(axis), bindings_));
@@ -125,16 +152,21 @@ class Evaluator {
   std::map<std::pair<const PrimInfo*, std::vector<const Node*>>, std::vector<Tensor>> prim_results_;
 };
 
-}  // namespace
-
-std::vector<Tensor> evaluate(const Program& program, std::span<const Tensor> inputs,
-                             Expand expand) {
-  Evaluator evaluator(program, inputs, expand);
+std::vector<Tensor> evaluate_inside(const Program& program, std::span<const Tensor> inputs,
+                                    Expand expand, const DimBindings& outer) {
+  Evaluator evaluator(program, inputs, expand, outer);
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     results.push_back(evaluator.output(program.outputs[i], program.output_types[i]));
   }
   return results;
+}
+
+}  // namespace
+
+std::vector<Tensor> evaluate(const Program& program, std::span<const Tensor> inputs,
+                             Expand expand) {
+  return evaluate_inside(program, inputs, expand, {});
 }
 
 }  // namespace jaxport::axis

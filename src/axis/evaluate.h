@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "axis/graph.h"
+#include "eval/eval.h"
 
 namespace jaxport::axis {
 
@@ -31,6 +32,7 @@ Tensor evaluate_node(const Node& node, std::span<const Tensor> operands,
                      const DimBindings& bindings);
 // The same for all results of a kPrim node at once.
 std::vector<Tensor> evaluate_prim(const Node& node, std::span<const Tensor> operands,
-                                  const DimBindings& bindings);
+                                  const DimBindings& bindings,
+                                  const eval::RunRegion& run_region = {});
 
 }  // namespace jaxport::axis

@@ -236,12 +236,12 @@ Tensor iota(const Evaluation& e) {
 }  // namespace
 
 std::vector<Tensor> evaluate_prim(const Node& node, std::span<const Tensor> operands,
-                                  const DimBindings& bindings) {
+                                  const DimBindings& bindings, const eval::RunRegion& run_region) {
   std::vector<Tensor> shaped;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     shaped.push_back(with_shape(operands[i], bound_sizes(node.prim->in[i].shape, bindings)));
   }
-  return eval::apply(node.prim->eqn, shaped, node.prim->out, bindings);
+  return eval::apply(node.prim->eqn, shaped, node.prim->out, bindings, run_region);
 }
 
 Tensor evaluate_node(const Node& node, std::span<const Tensor> operands,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dim/dim.h"
+#include "eval/eval.h"
 #include "front/ir.h"
 #include "jaxport/error.h"
 #include "support/tensor.h"
@@ -26,6 +27,7 @@ struct Call {
   std::span<const Tensor> in;
   std::span<const front::Type> out;
   const DimBindings& bindings;
+  const RunRegion& run_region;  // may be empty
 
   const Shape& shape(std::size_t operand) const { return in[operand].shape; }
   std::int64_t rank(std::size_t operand) const { return std::ssize(in[operand].shape); }

@@ -10,6 +10,7 @@ namespace jaxport::eval {
 namespace {
 
 Results run_region(const Call& c, const front::Function& region, std::span<const Tensor> operands) {
+  if (c.run_region) return c.run_region(region, operands, c.bindings);
   return run(region, operands, c.bindings);
 }
 

@@ -110,7 +110,15 @@ Results slice(const Call& c) {
   c.require_counts(1, 1);
   const std::size_t rank = c.shape(0).size();
   const Ints start = c.integers_or("start_indices", rank, 0);
-  return {sliced(c, c.in[0], start, c.integers_or("strides", rank, 1), c.out_shape())};
+  const Ints strides = c.integers_or("strides", rank, 1);
+  const Shape shape = c.out_shape();
+  const Ints limits = c.has("limit_indices") ? c.integers("limit_indices") : Ints{};
+  for (std::size_t i = 0; i < limits.size() && limits.size() == shape.size(); ++i) {
+    c.require(strides[i] > 0, "a stride is not positive");
+    const std::int64_t taken = (limits[i] - start[i] + strides[i] - 1) / strides[i];
+    c.require(shape[i] == taken, "the result has another size than declared");
+  }
+  return {sliced(c, c.in[0], start, strides, shape)};
 }
 
 // The results are the pieces along `axis`, in order.

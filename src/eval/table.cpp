@@ -50,12 +50,14 @@ const Row* find_row(std::string_view primitive) {
 bool knows(std::string_view primitive) { return find_row(primitive) != nullptr; }
 
 std::vector<Tensor> apply(const front::Eqn& eqn, std::span<const Tensor> operands,
-                          std::span<const front::Type> results, const DimBindings& bindings) {
+                          std::span<const front::Type> results, const DimBindings& bindings,
+                          const RunRegion& run_region) {
   const Row* row = find_row(eqn.primitive);
   if (row == nullptr) {
     throw Error("E040", fmt::format("no evaluation for primitive '{}'", eqn.primitive));
   }
-  const Call c{.eqn = eqn, .in = operands, .out = results, .bindings = bindings};
+  const Call c{
+      .eqn = eqn, .in = operands, .out = results, .bindings = bindings, .run_region = run_region};
   for (const Tensor& operand : operands) check_offsets(c, operand.shape);
   for (std::size_t i = 0; i < results.size(); ++i) check_offsets(c, c.out_shape(i));
   Results values = row->apply(c);

@@ -28,7 +28,4 @@ struct Fault {
 };
 std::optional<Fault> judge(const Runs& runs);
 
-// A difference that documents allow, by name; empty when none applies. See liberty.cpp.
-std::string_view liberty(const Runs& runs);
-
 }  // namespace jaxport::fuzz

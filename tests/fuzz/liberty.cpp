@@ -1,207 +1,248 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a raised program may differ from the program as written: docs/adding-a-rule.md, "Numerics
-// that a rule may change", and docs/architecture.md, "Where numbers differ". Each is a predicate
-// over one run, as narrow as what the documents say.
+// that a rule may change", and docs/architecture.md, "Where numbers differ".
+//
+// A liberty says which numbers inside of the program as written it is about. These are replaced by
+// others, and the program runs on: elements of the results that change are excused, and no others.
+#include "liberty.h"
+
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <limits>
 
+#include "edit.h"
 #include "interpret.h"
 #include "jaxport/error.h"
-#include "judge.h"
+#include "values.h"
 
 namespace jaxport::fuzz {
 namespace {
 
-// What happened inside of the program as written.
-struct Trace {
-  std::set<std::string> overflowed;  // primitives that made inf or NaN of numbers
-  bool exp_is_not_finite = false;
-  bool sum_vanished = false;         // a sum of exponentials is 0
-  bool has_infinite_factor = false;  // of a product, or 0 as a divisor
-  bool has_negative_zero = false;    // where its sign matters
-  bool has_exp = false;
-  bool has_huge = false;         // a number above 1e30
-  bool has_cancelled = false;    // a sum is far smaller than its large terms
-  bool has_lowest_bias = false;  // a term is -inf or the lowest f32 in a whole row
-  bool is_below_fill = false;    // a case of a select is below -1e4 and below the other, a fill
-};
+using Tensors = std::vector<Tensor>;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-template <class Test>
-bool any(const Tensor& tensor, const Test& test) {
-  if (!is_float(tensor.dtype)) return false;
-  for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    if (test(tensor.at(i))) return true;
-  }
-  return false;
-}
-bool is_not_finite(double x) { return !std::isfinite(x); }
-bool is_zero(double x) { return x == 0; }
-bool is_huge(double x) { return std::abs(x) > 1e30; }
-bool is_negative_zero(double x) { return x == 0 && std::signbit(x); }
-
-// A sum that is far smaller than a large term.
-bool cancels(const Tensor& term, const Tensor& sum) {
-  constexpr double kLarge = 1e4, kLost = 1e-3;
-  if (!is_float(sum.dtype) || term.size() != sum.size()) return false;
-  for (std::int64_t i = 0; i < sum.size(); ++i) {
-    const double x = std::abs(term.at(i));
-    if (x > kLarge && std::abs(sum.at(i)) < kLost * x) return true;
-  }
-  return false;
-}
-
-bool has_lowest_row(const Tensor& tensor) {
-  constexpr double kLowest = -3.4028234663852886e38;
-  if (!is_float(tensor.dtype) || tensor.shape.empty() || tensor.size() == 0) return false;
-  const std::int64_t row = tensor.shape.back();
-  for (std::int64_t begin = 0; begin < tensor.size(); begin += row) {
-    std::int64_t i = 0;
-    while (i < row && tensor.at(begin + i) <= kLowest) ++i;
-    if (i == row) return true;
-  }
-  return false;
-}
-
-// Some number is lower than a fill that is finite and low itself.
-bool is_below(const Tensor& score, const Tensor& fill) {
-  constexpr double kHighestFill = -1e4;
-  if (!is_float(fill.dtype) || fill.size() == 0) return false;
-  const double level = fill.at(0);
-  const bool is_fill = std::isfinite(level) && level <= kHighestFill &&
-                       !any(fill, [&](double x) { return x != level; });
-  return is_fill && any(score, [&](double x) { return std::isfinite(x) && x < level; });
-}
-
-void watch(Trace& trace, const front::Eqn& eqn, const std::vector<Tensor>& in,
-           const std::vector<Tensor>& out) {
-  const auto has = [](const std::vector<Tensor>& tensors, bool (*test)(double)) {
-    return std::ranges::any_of(tensors, [&](const Tensor& t) { return any(t, test); });
-  };
-  const std::string& name = eqn.primitive;
-  if (!has(in, is_not_finite) && has(out, is_not_finite)) trace.overflowed.insert(name);
-  if (has(out, is_huge)) trace.has_huge = true;
-  const bool is_exp = name == "exp" || name == "exp2";
-  if (is_exp && has(out, is_not_finite)) trace.exp_is_not_finite = true;
-  const bool sums = name == "reduce_sum" || name == "dot_general";
-  if (trace.has_exp && sums && has(out, is_zero)) trace.sum_vanished = true;
-  trace.has_exp |= is_exp;
-  if (name == "select_n" && in.size() == 3) {
-    trace.is_below_fill |= is_below(in[1], in[2]) || is_below(in[2], in[1]);
-  }
-  if ((name == "mul" || name == "div") && has(in, is_not_finite)) trace.has_infinite_factor = true;
-  if (name == "div" && any(in[1], is_zero)) trace.has_infinite_factor = true;
-  const bool sees_sign = name == "div" || name == "rsqrt" || name == "add";
-  if (sees_sign && has(in, is_negative_zero)) trace.has_negative_zero = true;
-  if ((name == "add" || name == "sub") && (cancels(in[0], out[0]) || cancels(in[1], out[0])))
-    trace.has_cancelled = true;
-  if (name == "add" && std::ranges::any_of(in, has_lowest_row)) trace.has_lowest_bias = true;
+bool is_among(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 bool has_name(const Runs& runs, std::initializer_list<std::string_view> names) {
-  return std::ranges::any_of(runs.names, [&](const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-  });
+  return std::ranges::any_of(runs.names,
+                             [&](const std::string& name) { return is_among(name, names); });
 }
 
-bool is_softmax(const Runs& runs) {
-  return has_name(runs, {"softmax", "log_softmax", "logsumexp", "attention"});
+bool is_huge(double x) { return std::abs(x) > 1e30; }
+
+// The number of an operand at an element of the result; of operands with another shape, any that
+// the test holds for.
+template <class Test>
+bool holds_at(const Tensor& operand, std::int64_t i, std::int64_t count, const Test& test) {
+  if (!is_float(operand.dtype)) return false;
+  if (operand.size() == count) return test(operand.at(i));
+  for (std::int64_t k = 0; k < operand.size(); ++k) {
+    if (test(operand.at(k))) return true;
+  }
+  return false;
 }
 
-// "A spelling that overflows in JAX does not overflow when it is raised": an exponential without
-// the maximum subtracted is inf, or all of a row are 0. Any number may be subtracted, so one that
-// is inf or NaN has no effect; and an exponential that a mask multiplies with 0 is 0.
-bool softmax_does_not_overflow(const Runs& runs, const Trace& trace) {
-  return is_softmax(runs) && (trace.exp_is_not_finite || trace.sum_vanished);
+// The tensor with other numbers where `test` holds for the index.
+template <class Test, class Value>
+Tensor with(const Tensor& tensor, const Test& test, const Value& value) {
+  if (!is_float(tensor.dtype)) return tensor;
+  MutableTensor copy = allocate(DType::kF64, tensor.shape);
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    copy.as<double>()[i] = test(i) ? value(tensor.at(i)) : tensor.at(i);
+  }
+  return tensor.dtype == DType::kF64 ? copy.tensor
+                                     : cast_all({copy.tensor}, DType::kF64, tensor.dtype)[0];
 }
 
-// log(1 + exp(x)) is x where exp(x) is inf.
-bool softplus_does_not_overflow(const Runs& runs, const Trace& trace) {
-  return has_name(runs, {"softplus", "mish"}) && trace.exp_is_not_finite;
-}
+// Replaces the numbers that liberties are about, equation after equation.
+class Spoiler {
+ public:
+  Spoiler(const Runs& runs, double poison)
+      : poison_(poison),
+        is_softmax_(has_name(runs, {"softmax", "log_softmax", "logsumexp", "attention"})),
+        is_softplus_(has_name(runs, {"softplus", "mish"})),
+        is_norm_(has_name(runs, {"layer_norm", "rms_norm"})),
+        is_attention_(has_name(runs, {"attention"})),
+        is_sum_(has_name(runs, {"lstm", "gru", "rnn", "rope", "partial_rope"})) {}
 
-// "A variance written as E[x²] − E[x]² becomes the two-pass form": squares overflow in one of the
-// forms alone.
-bool variance_in_two_passes(const Runs& runs, const Trace& trace) {
-  if (!has_name(runs, {"layer_norm", "rms_norm"})) return false;
-  return std::ranges::any_of(trace.overflowed, [](const std::string& name) {
-    return name == "mul" || name == "square" || name == "integer_pow" || name == "reduce_sum" ||
-           name == "dot_general" || name == "sub";
-  });
-}
+  void spoil(const front::Eqn& eqn, const Tensors& in, Tensors& out) {
+    for (Tensor& tensor : out) {
+      if (is_softmax_ || is_softplus_) exponentials(eqn, tensor);
+      if (is_softmax_) vanished_sums(eqn, tensor);
+      if (is_norm_) squares(eqn, in, tensor);
+      if (is_norm_ || is_softmax_) infinite_factors(eqn, in, tensor);
+      if (is_sum_) huge_sums(tensor);
+      if (is_attention_) lowest_biases(eqn, in, tensor);
+      if (is_attention_) below_the_fill(eqn, in, tensor);
+      negative_zeros(eqn, in, tensor);
+    }
+  }
 
-// A factor that moves past a sum: inf times a sum is not the sum of inf times its terms.
-bool factor_is_infinite(const Runs& runs, const Trace& trace) {
-  return (is_softmax(runs) || has_name(runs, {"layer_norm", "rms_norm"})) &&
-         trace.has_infinite_factor;
-}
+ private:
+  template <class Test>
+  void poison(Tensor& tensor, const Test& test) const {
+    tensor = with(tensor, test, [&](double) { return poison_; });
+  }
 
-bool has_input_above(const Runs& runs, double limit) {
-  return std::ranges::any_of(runs.inputs, [&](const Tensor& tensor) {
-    return any(tensor, [&](double x) { return std::isfinite(x) && std::abs(x) > limit; });
-  });
-}
+  // "A spelling that overflows in JAX does not overflow when it is raised", "A subtracted inf or
+  // NaN has no effect", "softplus written as log(1 + exp(x)) is x where exp(x) overflows".
+  void exponentials(const front::Eqn& eqn, Tensor& out) {
+    if (!is_among(eqn.primitive, {"exp", "exp2"})) return;
+    has_exp_ = true;
+    const Tensor before = out;
+    poison(out, [&](std::int64_t i) { return !std::isfinite(before.at(i)); });
+  }
 
-// Sums of a cell and products of a rotation are associated differently, and so is a sum of products
-// with one factor: one may overflow where the other does not.
-bool association_of_huge_numbers(const Runs& runs, const Trace& trace) {
-  if (has_name(runs, {"lstm", "gru", "rnn", "rope", "partial_rope"}))
-    return trace.has_huge || has_input_above(runs, 1e9);
-  return runs.dtype == DType::kF32 && has_input_above(runs, 1e30) &&
-         std::ranges::any_of(runs.raised, [](const Tensor& t) { return any(t, is_not_finite); });
-}
+  // A sum of exponentials is 0 when the maximum is not subtracted.
+  void vanished_sums(const front::Eqn& eqn, Tensor& out) const {
+    if (!has_exp_ || !is_among(eqn.primitive, {"reduce_sum", "dot_general"})) return;
+    const Tensor before = out;
+    poison(out, [&](std::int64_t i) { return before.at(i) == 0; });
+  }
 
-// "A row of Attention whose bias is an input and -inf or the lowest f32 everywhere gives 0".
-bool bias_is_lowest(const Runs& runs, const Trace& trace) {
-  return has_name(runs, {"attention"}) && trace.has_lowest_bias;
-}
+  // "A variance written as E[x²] − E[x]² becomes the two-pass form": squares overflow in one of the
+  // forms alone.
+  void squares(const front::Eqn& eqn, const Tensors& in, Tensor& out) const {
+    if (!is_among(eqn.primitive,
+                  {"mul", "square", "integer_pow", "reduce_sum", "dot_general", "sub"}))
+      return;
+    const Tensor before = out;
+    poison(out, [&](std::int64_t i) {
+      return !std::isfinite(before.at(i)) && std::ranges::none_of(in, [&](const Tensor& operand) {
+        return holds_at(operand, i, before.size(), [](double x) { return !std::isfinite(x); });
+      });
+    });
+  }
 
-// Terms of a score are added in another order: large ones that cancel leave other digits.
-bool score_cancels(const Runs& runs, const Trace& trace) {
-  return has_name(runs, {"attention"}) && trace.has_cancelled;
-}
+  // A factor that moves past a sum: inf times a sum is not the sum of inf times its terms.
+  void infinite_factors(const front::Eqn& eqn, const Tensors& in, Tensor& out) const {
+    if (!is_among(eqn.primitive, {"mul", "div"})) return;
+    const bool divides = eqn.primitive == "div";
+    const std::int64_t count = out.size();
+    poison(out, [&](std::int64_t i) {
+      const auto is_infinite = [](double x) { return !std::isfinite(x); };
+      return holds_at(in[0], i, count, is_infinite) || holds_at(in[1], i, count, is_infinite) ||
+             (divides && holds_at(in[1], i, count, [](double x) { return x == 0; }));
+    });
+  }
 
-// A score that is lower than the finite fill of a mask: JAX prefers what is masked, the op does
-// not. No model has scores below -1e4 by intention.
-bool score_below_the_fill(const Runs& runs, const Trace& trace) {
-  return has_name(runs, {"attention"}) && trace.is_below_fill;
-}
+  // Sums of a cell and products of a rotation are associated differently: one may overflow where
+  // the other does not.
+  void huge_sums(Tensor& out) const {
+    const Tensor before = out;
+    poison(out, [&](std::int64_t i) { return is_huge(before.at(i)); });
+  }
 
-// x + 0 is x in the axis graph, also for -0.
-bool sign_of_zero(const Runs&, const Trace& trace) { return trace.has_negative_zero; }
+  // "A row of Attention whose bias is an input, and -inf or the lowest f32 wherever the row is not
+  // masked, gives 0".
+  void lowest_biases(const front::Eqn& eqn, const Tensors& in, Tensor& out) const {
+    constexpr double kLowest = -3.4028234663852886e38;
+    if (eqn.primitive != "add" || out.shape.empty()) return;
+    const std::int64_t row = out.shape.back();
+    for (const Tensor& bias : in) {
+      if (bias.size() != out.size()) continue;
+      poison(out, [&](std::int64_t i) {
+        const std::int64_t begin = i / row * row;
+        for (std::int64_t k = begin; k < begin + row; ++k) {
+          if (!(bias.at(k) <= kLowest)) return false;
+        }
+        return true;
+      });
+    }
+  }
 
-struct Liberty {
-  std::string_view name;
-  bool (*applies)(const Runs&, const Trace&);
+  // "The fill of a mask (-1e4 and lower) is taken to be less than the scores".
+  void below_the_fill(const front::Eqn& eqn, const Tensors& in, Tensor& out) const {
+    if (eqn.primitive != "select_n" || in.size() != 3) return;
+    for (std::size_t which : {1, 2}) {
+      const Tensor &score = in[which], &fill = in[3 - which];
+      if (!is_fill(fill)) continue;
+      poison(out, [&](std::int64_t i) {
+        return std::isfinite(score.at(i)) && score.at(i) < fill.at(0);
+      });
+    }
+  }
+  static bool is_fill(const Tensor& tensor) {
+    constexpr double kHighestFill = -1e4;
+    if (!is_float(tensor.dtype) || tensor.size() == 0) return false;
+    const double level = tensor.at(0);
+    if (!std::isfinite(level) || level > kHighestFill) return false;
+    for (std::int64_t i = 1; i < tensor.size(); ++i) {
+      if (tensor.at(i) != level) return false;
+    }
+    return true;
+  }
+
+  // "x + 0 is x, also for -0".
+  static void negative_zeros(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
+    if (!is_among(eqn.primitive, {"add", "sub"})) return;
+    const Tensor before = out;
+    const auto is_negative_zero = [](double x) { return x == 0 && std::signbit(x); };
+    out = with(
+        out,
+        [&](std::int64_t i) {
+          return before.at(i) == 0 && (holds_at(in[0], i, before.size(), is_negative_zero) ||
+                                       holds_at(in[1], i, before.size(), is_negative_zero));
+        },
+        [](double x) { return -x; });
+  }
+
+  double poison_;
+  bool is_softmax_, is_softplus_, is_norm_, is_attention_, is_sum_;
+  bool has_exp_ = false;
 };
-constexpr Liberty kLiberties[] = {
-    {"softmax does not overflow", softmax_does_not_overflow},
-    {"softplus does not overflow", softplus_does_not_overflow},
-    {"variance in two passes", variance_in_two_passes},
-    {"a factor is infinite", factor_is_infinite},
-    {"association of huge numbers", association_of_huge_numbers},
-    {"a bias is the lowest number", bias_is_lowest},
-    {"terms of a score cancel", score_cancels},
-    {"a score below the fill", score_below_the_fill},
-    {"sign of zero", sign_of_zero},
-};
 
-}  // namespace
-
-std::string_view liberty(const Runs& runs) {
-  Trace trace;
+Tensors spoiled_run(const Runs& runs, const Tensors& inputs, const Watch& watch) {
   try {
-    interpret(runs.dtype == DType::kF64 ? runs.f64 : runs.f32, runs.inputs,
-              [&](const front::Eqn& eqn, const std::vector<Tensor>& in, std::vector<Tensor>& out) {
-                watch(trace, eqn, in, out);
-              });
+    return interpret(runs.dtype == DType::kF64 ? runs.f64 : runs.f32, inputs, watch);
   } catch (const Error&) {
     return {};
   }
-  for (const Liberty& liberty : kLiberties) {
-    if (liberty.applies(runs, trace)) return liberty.name;
+}
+
+// Inputs that are huge are others.
+Tensors without_huge(const Tensors& inputs, double poison) {
+  Tensors others;
+  for (const Tensor& input : inputs) {
+    others.push_back(with(
+        input, [&](std::int64_t i) { return std::isfinite(input.at(i)) && is_huge(input.at(i)); },
+        [&](double) { return poison; }));
   }
-  return {};
+  return others;
+}
+
+bool differs(const Tensor& a, const Tensor& b, std::int64_t i) {
+  const double u = a.at(i), v = b.at(i);
+  return !(u == v || (std::isnan(u) && std::isnan(v)));
+}
+
+}  // namespace
+
+Liberties::Liberties(const Runs& runs) : runs_(runs) {
+  constexpr double kOrdinary = -0.37;
+  for (double poison : {kNan, kOrdinary}) {
+    Spoiler spoiler(runs, poison);
+    Watch watch;
+    watch.after = [&](const front::Eqn& eqn, const Tensors& in, Tensors& out) {
+      spoiler.spoil(eqn, in, out);
+    };
+    spoiled_.push_back(spoiled_run(runs, runs.inputs, watch));
+    without_huge_.push_back(spoiled_run(runs, without_huge(runs.inputs, poison), {}));
+  }
+}
+
+bool Liberties::excuse(std::size_t result, std::int64_t index) const {
+  const auto changes = [&](const std::vector<Tensors>& all) {
+    return std::ranges::any_of(all, [&](const Tensors& results) {
+      return !results.empty() && differs(results[result], runs_.plain[result], index);
+    });
+  };
+  if (changes(spoiled_)) return true;
+  // A sum of products with one factor is associated differently: it may overflow.
+  const bool overflows = !std::isfinite(runs_.raised[result].at(index));
+  return runs_.dtype == DType::kF32 && overflows && changes(without_huge_);
 }
 
 }  // namespace jaxport::fuzz

@@ -269,10 +269,16 @@ bool reduction(Subject& subject) {
 }  // namespace
 
 std::vector<Mutation> value_mutations() {
-  return {
-      {"factor", 10, factor},        {"term", 10, term},        {"clamp", 10, clamp},
-      {"round trip", 6, round_trip}, {"mask", 9, mask},         {"number guard", 3, number_guard},
-      {"function", 4, function_of},  {"relayout", 4, relayout}, {"reduction", 2, reduction}};
+  return {{"factor", 10, factor},
+          {"term", 10, term},
+          {"clamp", 10, clamp},
+          {"round trip", 6, round_trip},
+          {"mask", 9, mask},
+          {"number guard", 3, number_guard},
+          {"function", 4, function_of},
+          {"relayout", 4, relayout},
+          {"reduction", 2, reduction},
+          {"shifted clamp", 6, shifted_clamp}};
 }
 
 }  // namespace jaxport::fuzz
