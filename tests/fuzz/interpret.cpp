@@ -53,13 +53,13 @@ bool rounds(std::string_view name) {
 }
 
 // What is not much larger than the error may vanish.
-Tensor disturbed(const Tensor& tensor, double relative, double shift, double absolute, Rng& rng) {
+Tensor disturbed(const Tensor& tensor, double relative, double shift, double vanishing, Rng& rng) {
   MutableTensor copy = allocate(DType::kF64, tensor.shape);
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
     const double x = tensor.at(i);
     const double by = relative * std::abs(x) + shift;
     double y = std::isfinite(x) ? x + (2 * rng.uniform() - 1) * by : x;
-    if (std::abs(x) < 64 * absolute && rng.coin()) y = 0;
+    if (std::abs(x) < vanishing && rng.coin()) y = 0;
     copy.as<double>()[i] = y;
   }
   return copy.tensor;
@@ -75,8 +75,7 @@ std::vector<Tensor> with_noise(const front::Function& function, const std::vecto
   Watch disturb;
   disturb.before = [&](const front::Eqn&, std::vector<Tensor>& in) {
     for (Tensor& tensor : in) {
-      if (rounded.contains(tensor.data.get()))
-        tensor = disturbed(tensor, relative, 0, absolute, rng);
+      if (rounded.contains(tensor.data.get())) tensor = disturbed(tensor, relative, 0, 0, rng);
     }
   };
   disturb.after = [&](const front::Eqn& eqn, const std::vector<Tensor>&, std::vector<Tensor>& out) {
@@ -84,7 +83,7 @@ std::vector<Tensor> with_noise(const front::Function& function, const std::vecto
     const double shift = is_transcendental(eqn.primitive) ? absolute : 0;
     for (Tensor& tensor : out) {
       if (tensor.dtype != DType::kF64) continue;
-      tensor = disturbed(tensor, relative, shift, absolute, rng);
+      tensor = disturbed(tensor, relative, shift, 64 * absolute, rng);
       rounded.emplace(tensor.data.get(), tensor);
     }
   };

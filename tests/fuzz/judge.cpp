@@ -107,7 +107,7 @@ class Slack {
     narrow_ = runs.dtype == DType::kF32 || widen ? runs.plain : tried([&] {
       return eval::run(runs.f32, cast_all(runs.inputs, DType::kF64, DType::kF32));
     });
-    for (std::uint64_t seed : {1, 2, 3, 4}) {
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
       moved_.push_back(
           tried([&] { return with_noise(wide, inputs, bounds.noise, bounds.absolute, seed); }));
     }

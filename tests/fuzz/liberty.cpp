@@ -25,9 +25,10 @@ bool is_among(std::string_view name, std::initializer_list<std::string_view> nam
   return std::ranges::find(names, name) != names.end();
 }
 
-bool has_name(const Runs& runs, std::initializer_list<std::string_view> names) {
-  return std::ranges::any_of(runs.names,
-                             [&](const std::string& name) { return is_among(name, names); });
+bool has_name(const Runs& runs, const std::vector<std::string_view>& names) {
+  return std::ranges::any_of(runs.names, [&](const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  });
 }
 
 bool is_huge(double x) { return std::abs(x) > 1e30; }
@@ -56,47 +57,22 @@ Tensor with(const Tensor& tensor, const Test& test, const Value& value) {
                                      : cast_all({copy.tensor}, DType::kF64, tensor.dtype)[0];
 }
 
-// Replaces the numbers that liberties are about, equation after equation.
+// Replaces the numbers that one liberty is about, equation after equation.
 class Spoiler {
  public:
-  Spoiler(const Runs& runs, double poison)
-      : poison_(poison),
-        is_softmax_(has_name(runs, {"softmax", "log_softmax", "logsumexp", "attention"})),
-        is_softplus_(has_name(runs, {"softplus", "mish"})),
-        is_norm_(has_name(runs, {"layer_norm", "rms_norm"})),
-        is_attention_(has_name(runs, {"attention"})),
-        is_sum_(has_name(runs, {"lstm", "gru", "rnn", "rope", "partial_rope"})) {}
-
-  void spoil(const front::Eqn& eqn, const Tensors& in, Tensors& out) {
-    for (Tensor& tensor : out) {
-      if (is_softmax_ || is_softplus_) exponentials(eqn, tensor);
-      if (is_softmax_) vanished_sums(eqn, tensor);
-      if (is_norm_) squares(eqn, in, tensor);
-      if (is_norm_ || is_softmax_) infinite_factors(eqn, in, tensor);
-      if (is_sum_) huge_sums(tensor);
-      if (is_attention_) lowest_biases(eqn, in, tensor);
-      if (is_attention_) below_the_fill(eqn, in, tensor);
-      negative_zeros(eqn, in, tensor);
-    }
-  }
-
- private:
-  template <class Test>
-  void poison(Tensor& tensor, const Test& test) const {
-    tensor = with(tensor, test, [&](double) { return poison_; });
-  }
+  explicit Spoiler(double poison) : poison_(poison) {}
 
   // "A spelling that overflows in JAX does not overflow when it is raised", "A subtracted inf or
   // NaN has no effect", "softplus written as log(1 + exp(x)) is x where exp(x) overflows".
-  void exponentials(const front::Eqn& eqn, Tensor& out) {
+  void exponentials(const front::Eqn& eqn, const Tensors&, Tensor& out) {
     if (!is_among(eqn.primitive, {"exp", "exp2"})) return;
-    has_exp_ = true;
     const Tensor before = out;
     poison(out, [&](std::int64_t i) { return !std::isfinite(before.at(i)); });
   }
 
   // A sum of exponentials is 0 when the maximum is not subtracted.
-  void vanished_sums(const front::Eqn& eqn, Tensor& out) const {
+  void vanished_sums(const front::Eqn& eqn, const Tensors&, Tensor& out) {
+    has_exp_ = has_exp_ || is_among(eqn.primitive, {"exp", "exp2"});
     if (!has_exp_ || !is_among(eqn.primitive, {"reduce_sum", "dot_general"})) return;
     const Tensor before = out;
     poison(out, [&](std::int64_t i) { return before.at(i) == 0; });
@@ -104,7 +80,7 @@ class Spoiler {
 
   // "A variance written as E[x²] − E[x]² becomes the two-pass form": squares overflow in one of the
   // forms alone.
-  void squares(const front::Eqn& eqn, const Tensors& in, Tensor& out) const {
+  void squares(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
     if (!is_among(eqn.primitive,
                   {"mul", "square", "integer_pow", "reduce_sum", "dot_general", "sub"}))
       return;
@@ -117,7 +93,7 @@ class Spoiler {
   }
 
   // A factor that moves past a sum: inf times a sum is not the sum of inf times its terms.
-  void infinite_factors(const front::Eqn& eqn, const Tensors& in, Tensor& out) const {
+  void infinite_factors(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
     if (!is_among(eqn.primitive, {"mul", "div"})) return;
     const bool divides = eqn.primitive == "div";
     const std::int64_t count = out.size();
@@ -130,14 +106,14 @@ class Spoiler {
 
   // Sums of a cell and products of a rotation are associated differently: one may overflow where
   // the other does not.
-  void huge_sums(Tensor& out) const {
+  void huge_sums(const front::Eqn&, const Tensors&, Tensor& out) {
     const Tensor before = out;
     poison(out, [&](std::int64_t i) { return is_huge(before.at(i)); });
   }
 
   // "A row of Attention whose bias is an input, and -inf or the lowest f32 wherever the row is not
   // masked, gives 0".
-  void lowest_biases(const front::Eqn& eqn, const Tensors& in, Tensor& out) const {
+  void lowest_biases(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
     constexpr double kLowest = -3.4028234663852886e38;
     if (eqn.primitive != "add" || out.shape.empty()) return;
     const std::int64_t row = out.shape.back();
@@ -154,7 +130,7 @@ class Spoiler {
   }
 
   // "The fill of a mask (-1e4 and lower) is taken to be less than the scores".
-  void below_the_fill(const front::Eqn& eqn, const Tensors& in, Tensor& out) const {
+  void below_the_fill(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
     if (eqn.primitive != "select_n" || in.size() != 3) return;
     for (std::size_t which : {1, 2}) {
       const Tensor &score = in[which], &fill = in[3 - which];
@@ -176,7 +152,7 @@ class Spoiler {
   }
 
   // "x + 0 is x, also for -0".
-  static void negative_zeros(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
+  void negative_zeros(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
     if (!is_among(eqn.primitive, {"add", "sub"})) return;
     const Tensor before = out;
     const auto is_negative_zero = [](double x) { return x == 0 && std::signbit(x); };
@@ -189,10 +165,52 @@ class Spoiler {
         [](double x) { return -x; });
   }
 
+  // "A factor that does not vary along the axes of a sum is multiplied with the sum": all numbers
+  // of an operand are the same infinity.
+  void infinite_matrices(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
+    if (eqn.primitive != "dot_general") return;
+    const bool is_one_infinity = std::ranges::any_of(in, [](const Tensor& operand) {
+      if (!is_float(operand.dtype) || operand.size() == 0 || !std::isinf(operand.at(0)))
+        return false;
+      for (std::int64_t i = 1; i < operand.size(); ++i) {
+        if (operand.at(i) != operand.at(0)) return false;
+      }
+      return true;
+    });
+    poison(out, [&](std::int64_t) { return is_one_infinity; });
+  }
+
+ private:
+  template <class Test>
+  void poison(Tensor& tensor, const Test& test) const {
+    tensor = with(tensor, test, [&](double) { return poison_; });
+  }
+
   double poison_;
-  bool is_softmax_, is_softplus_, is_norm_, is_attention_, is_sum_;
   bool has_exp_ = false;
 };
+
+using Spoil = void (Spoiler::*)(const front::Eqn&, const Tensors& in, Tensor& out);
+struct Liberty {
+  std::vector<std::string_view> names;  // of raised nodes; none: always
+  Spoil spoil;
+};
+const std::vector<Liberty>& all_liberties() {
+  static const std::vector<Liberty> kAll{
+      {{"softmax", "log_softmax", "logsumexp", "attention", "softplus", "mish"},
+       &Spoiler::exponentials},
+      {{"softmax", "log_softmax", "logsumexp", "attention"}, &Spoiler::vanished_sums},
+      {{"layer_norm", "rms_norm"}, &Spoiler::squares},
+      {{"softmax", "log_softmax", "logsumexp", "attention", "layer_norm", "rms_norm"},
+       &Spoiler::infinite_factors},
+      {{"lstm", "gru", "rnn", "rope", "partial_rope"}, &Spoiler::huge_sums},
+      {{"attention"}, &Spoiler::lowest_biases},
+      {{"attention"}, &Spoiler::below_the_fill},
+      {{}, &Spoiler::negative_zeros},
+      {{}, &Spoiler::infinite_matrices},
+  };
+  return kAll;
+}
 
 Tensors spoiled_run(const Runs& runs, const Tensors& inputs, const Watch& watch) {
   try {
@@ -221,14 +239,17 @@ bool differs(const Tensor& a, const Tensor& b, std::int64_t i) {
 }  // namespace
 
 Liberties::Liberties(const Runs& runs) : runs_(runs) {
-  constexpr double kOrdinary = -0.37;
-  for (double poison : {kNan, kOrdinary}) {
-    Spoiler spoiler(runs, poison);
-    Watch watch;
-    watch.after = [&](const front::Eqn& eqn, const Tensors& in, Tensors& out) {
-      spoiler.spoil(eqn, in, out);
-    };
-    spoiled_.push_back(spoiled_run(runs, runs.inputs, watch));
+  // Some of them are seen behind a comparison, a logarithm or a maximum.
+  for (double poison : {kNan, -0.37, 0.61, 0.0, 900.0, 6e4, 1e30}) {
+    for (const Liberty& liberty : all_liberties()) {
+      if (liberty.names.size() > 0 && !has_name(runs, liberty.names)) continue;
+      Spoiler spoiler(poison);
+      Watch watch;
+      watch.after = [&](const front::Eqn& eqn, const Tensors& in, Tensors& out) {
+        for (Tensor& tensor : out) (spoiler.*liberty.spoil)(eqn, in, tensor);
+      };
+      spoiled_.push_back(spoiled_run(runs, runs.inputs, watch));
+    }
     without_huge_.push_back(spoiled_run(runs, without_huge(runs.inputs, poison), {}));
   }
 }

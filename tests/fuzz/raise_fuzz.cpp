@@ -31,6 +31,7 @@ struct Arguments {
   double minutes = 0;        // 0: no limit
   std::size_t finds = 10;
   std::string out;
+  std::string seeds = "all";
   bool faults = false;
   std::vector<std::string> files;
 };
@@ -167,7 +168,7 @@ void print_counts(const Counts& counts) {
 }
 
 int search(const Arguments& arguments) {
-  const front::Module all = seeds();
+  const front::Module all = seeds(arguments.seeds == "all");
   Search search(arguments, all, {});
   const std::size_t finds = search.run();
   print_counts(search.counts());
@@ -176,7 +177,7 @@ int search(const Arguments& arguments) {
 
 // Each wrong rule alone, within the limits of one search.
 int search_faults(Arguments arguments) {
-  const front::Module all = seeds();
+  const front::Module all = seeds(arguments.seeds == "all");
   arguments.finds = 1;
   int missed = 0;
   for (const raise::Rule& fault : faulty_rules()) {
@@ -221,6 +222,8 @@ int main(int argc, char** argv) {
   app.add_option("--minutes", arguments.minutes, "stop after so long");
   app.add_option("--finds", arguments.finds, "stop after so many different finds");
   app.add_option("--out", arguments.out, "folder for the .jir files of finds");
+  app.add_option("--seeds", arguments.seeds, "what is mutated: samples of rules, or text tests too")
+      ->check(CLI::IsMember({"samples", "all"}));
   app.add_flag("--faults", arguments.faults, "search with each of the wrong rules instead");
   CLI11_PARSE(app, argc, argv);
   if (!arguments.files.empty()) return check_files(arguments);

@@ -37,14 +37,16 @@ void append_folder(std::string& all, const std::filesystem::path& folder) {
 
 }  // namespace
 
-front::Module seeds() {
+front::Module seeds(bool with_golden) {
   std::string all;
   for (const raise::Rule* rule : raise::all_rules()) {
     append(all, rule->sample);
-    for (std::string_view text : rule->near_misses) append(all, text);
+    for (std::string_view text : rule->near_misses) {
+      if (with_golden) append(all, text);
+    }
   }
   for (std::string_view folder : {"raise", "axis", "lower"}) {
-    append_folder(all, std::filesystem::path(JAXPORT_GOLDEN) / folder);
+    if (with_golden) append_folder(all, std::filesystem::path(JAXPORT_GOLDEN) / folder);
   }
   front::Module module = front::parse(all, "seeds.jir");
   // A condition that is changed may never become false.

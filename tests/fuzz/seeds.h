@@ -5,8 +5,8 @@
 
 namespace jaxport::fuzz {
 
-// The samples and near misses of every rule, the programs of tests/golden that can be evaluated,
-// and what tests/fuzz/seeds adds: all in one module, so that sizes can meet.
-front::Module seeds();
+// The samples of every rule; `with_golden` their near misses and the programs of tests/golden that
+// can be evaluated, too. All in one module, so that sizes can meet.
+front::Module seeds(bool with_golden);
 
 }  // namespace jaxport::fuzz
