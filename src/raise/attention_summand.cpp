@@ -230,9 +230,27 @@ class Reading {
     return nullptr;
   }
 
+  // A fill that becomes another number still decides where a bias is as large as it is.
+  const char* compare_added() const {
+    for (const Item& mask : items_) {
+      if (mask.kind != Item::Kind::kAdded || !absorbs(mask.fill) || mask.never()) continue;
+      if (!is_guarded_ && finite_fill(mask.fill) == mask.fill) continue;
+      const bool all_beyond = std::ranges::all_of(items_, [&](const Item& each) {
+        return each.kind != Item::Kind::kBias || is_beyond(mask.fill, magnitude(each));
+      });
+      if (!all_beyond) return "a mask is added beside a bias that may be as large as its fill";
+    }
+    return nullptr;
+  }
+  static double magnitude(const Item& bias) {
+    if (!bias.range) return bias.literal;
+    return std::max(std::abs(bias.range->lowest), std::abs(bias.range->highest));
+  }
+
   // Rows of -inf: NaN in JAX, zeros in ONNX Runtime.
   const char* find_empty_rows() {
     if (result_.causal_row) return weights_.has_no_nan ? nan_reason(false) : nullptr;
+    if (const char* reason = compare_added()) return reason;
     std::vector<double> added;
     for (const Item& each : items_) {
       if (each.kind == Item::Kind::kAdded && std::isfinite(each.fill)) added.push_back(each.fill);

@@ -167,6 +167,22 @@ double largest_magnitude(const Tensor& values) {
   return largest;
 }
 
+// A maximum or a part of numbers is as large as they are.
+bool hands_numbers_on(Kind kind) {
+  switch (kind) {
+    case Kind::kPointwise:
+    case Kind::kReduce:
+    case Kind::kPick:
+    case Kind::kStack:
+    case Kind::kSlice:
+    case Kind::kConcat:
+    case Kind::kRelayout:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 double largest_literal(const axis::Node& root) {
@@ -177,7 +193,7 @@ double largest_literal(const axis::Node& root) {
     const axis::Node& node = *seen[next];
     if (node.kind == Kind::kConstant && is_float(node.dtype))
       largest = std::max(largest, largest_magnitude(node.data));
-    if (node.kind != Kind::kPointwise || !is_float(node.dtype)) continue;
+    if (!hands_numbers_on(node.kind) || !is_float(node.dtype)) continue;
     for (const axis::Edge& edge : node.edges) {
       if (std::ranges::find(seen, edge.node) == seen.end()) seen.push_back(edge.node);
     }

@@ -44,9 +44,9 @@ struct Range {
 };
 // Known for literals, constants, what is computed from them, and a choice between them.
 std::optional<Range> range_of(axis::Graph& graph, const axis::Use& use);
-// The largest magnitude among the finite numbers that pointwise operations make `root` of: who
-// writes -1e9 means a mask, in whatever way it gets there. Infinite when there are too many
-// operations.
+// The largest magnitude among the finite numbers that pointwise operations, reductions and moves
+// make `root` of: who writes -1e9 means a mask, in whatever way it gets there. Infinite when there
+// are too many operations.
 double largest_literal(const axis::Node& root);
 // A fill beside which a bias made of such numbers is of ordinary size.
 bool is_beyond(double fill, double literal);

@@ -221,6 +221,9 @@ Use match_logsumexp(const Matcher& m, const Use& root) {
     if (graph.child(root, 1 - i) != c) {
       return m.miss("logsumexp", root, "what is added is not what was subtracted");
     }
+    if (!is_made_of(*c.node, *x.node)) {
+      return m.miss("logsumexp", root, "what is subtracted comes from elsewhere, with its own NaN");
+    }
     if (same_set(x.flat(), y.flat())) {
       return graph.macro("logsumexp", {x}, root.flat(), root.node->dtype, {{"s", sum->over}});
     }
@@ -329,6 +332,16 @@ constexpr std::string_view kLogsumexpNearMisses[] = {
   %k: f32[] = constant 0.5
   %half: f32[4] = mul %max %k
   %y: f32[4] = add %log %half
+  return %y
+})",
+    // The shift cancels, but for its NaN.
+    R"(func @logsumexp_with_a_shift_from_elsewhere(%x: f32[4,8], %c: f32[4]) -> (%y) {
+  %col: f32[4,1] = broadcast_in_dim %c {shape = (4, 1), broadcast_dimensions = (0)}
+  %dif: f32[4,8] = sub %x %col
+  %exp: f32[4,8] = exp %dif
+  %sum: f32[4] = reduce_sum %exp {axes = (1)}
+  %log: f32[4] = log %sum
+  %y: f32[4] = add %log %c
   return %y
 })"};
 // jax.nn.logsumexp

@@ -51,10 +51,15 @@ Tensor with(const Tensor& tensor, const Test& test, const Value& value) {
   if (!is_float(tensor.dtype)) return tensor;
   MutableTensor copy = allocate(DType::kF64, tensor.shape);
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    copy.as<double>()[i] = test(i) ? value(tensor.at(i)) : tensor.at(i);
+    copy.as<double>()[i] = test(i) ? value(i) : tensor.at(i);
   }
   return tensor.dtype == DType::kF64 ? copy.tensor
                                      : cast_all({copy.tensor}, DType::kF64, tensor.dtype)[0];
+}
+
+// Equal numbers would cancel.
+double spread(double poison, std::int64_t i) {
+  return poison * (1 + static_cast<double>(i % 7) / 8);
 }
 
 // Replaces the numbers that one liberty is about, equation after equation.
@@ -151,9 +156,9 @@ class Spoiler {
     return true;
   }
 
-  // "x + 0 is x, also for -0".
+  // "The sign of a zero may change": x + 0 is x, max(x, -0) is relu(x).
   void negative_zeros(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
-    if (!is_among(eqn.primitive, {"add", "sub"})) return;
+    if (!is_among(eqn.primitive, {"add", "sub", "max", "min"})) return;
     const Tensor before = out;
     const auto is_negative_zero = [](double x) { return x == 0 && std::signbit(x); };
     out = with(
@@ -162,7 +167,7 @@ class Spoiler {
           return before.at(i) == 0 && (holds_at(in[0], i, before.size(), is_negative_zero) ||
                                        holds_at(in[1], i, before.size(), is_negative_zero));
         },
-        [](double x) { return -x; });
+        [&](std::int64_t i) { return -before.at(i); });
   }
 
   // "A factor that does not vary along the axes of a sum is multiplied with the sum": all numbers
@@ -183,7 +188,7 @@ class Spoiler {
  private:
   template <class Test>
   void poison(Tensor& tensor, const Test& test) const {
-    tensor = with(tensor, test, [&](double) { return poison_; });
+    tensor = with(tensor, test, [&](std::int64_t i) { return spread(poison_, i); });
   }
 
   double poison_;
@@ -226,7 +231,7 @@ Tensors without_huge(const Tensors& inputs, double poison) {
   for (const Tensor& input : inputs) {
     others.push_back(with(
         input, [&](std::int64_t i) { return std::isfinite(input.at(i)) && is_huge(input.at(i)); },
-        [&](double) { return poison; }));
+        [&](std::int64_t i) { return spread(poison, i); }));
   }
   return others;
 }
@@ -240,7 +245,7 @@ bool differs(const Tensor& a, const Tensor& b, std::int64_t i) {
 
 Liberties::Liberties(const Runs& runs) : runs_(runs) {
   // Some of them are seen behind a comparison, a logarithm or a maximum.
-  for (double poison : {kNan, -0.37, 0.61, 0.0, 900.0, 6e4, 1e30}) {
+  for (double poison : {kNan, -0.37, 0.61, 0.0, 900.0, 3e4, 1e30, 1e300}) {
     for (const Liberty& liberty : all_liberties()) {
       if (liberty.names.size() > 0 && !has_name(runs, liberty.names)) continue;
       Spoiler spoiler(poison);
