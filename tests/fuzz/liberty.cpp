@@ -13,6 +13,7 @@
 #include "edit.h"
 #include "interpret.h"
 #include "jaxport/error.h"
+#include "rng.h"
 #include "values.h"
 
 namespace jaxport::fuzz {
@@ -57,20 +58,35 @@ Tensor with(const Tensor& tensor, const Test& test, const Value& value) {
                                      : cast_all({copy.tensor}, DType::kF64, tensor.dtype)[0];
 }
 
-// Equal numbers would cancel.
-double spread(double poison, std::int64_t i) {
-  return poison * (1 + static_cast<double>(i % 7) / 8);
-}
+// Other numbers. Some of them are seen behind a comparison, a logarithm or a maximum, and equal
+// ones would cancel: one kind alone, a little different at each place, or all kinds mixed.
+struct Poison {
+  static constexpr double kNumbers[] = {kNan, -0.37, 0.61, 0, 900, 3e4, 3e38, 1e300};
+  static constexpr std::size_t kCount = std::size(kNumbers), kVariants = 2 * kCount;
+  std::size_t variant;
+
+  double at(std::int64_t i) const {
+    const double factor = 1 + static_cast<double>(i % 7) / 8;
+    if (variant < kCount) return kNumbers[variant] * factor;
+    Rng rng(variant + kVariants * static_cast<std::uint64_t>(i));
+    return rng.of(kNumbers);
+  }
+};
 
 // Replaces the numbers that one liberty is about, equation after equation.
 class Spoiler {
  public:
-  explicit Spoiler(double poison) : poison_(poison) {}
+  explicit Spoiler(Poison poison) : poison_(poison) {}
 
   // "A spelling that overflows in JAX does not overflow when it is raised", "A subtracted inf or
   // NaN has no effect", "softplus written as log(1 + exp(x)) is x where exp(x) overflows".
   void exponentials(const front::Eqn& eqn, const Tensors&, Tensor& out) {
     if (!is_among(eqn.primitive, {"exp", "exp2"})) return;
+    const Tensor before = out;
+    poison(out, [&](std::int64_t i) { return !std::isfinite(before.at(i)); });
+  }
+  void logarithms(const front::Eqn& eqn, const Tensors&, Tensor& out) {
+    if (eqn.primitive != "log") return;
     const Tensor before = out;
     poison(out, [&](std::int64_t i) { return !std::isfinite(before.at(i)); });
   }
@@ -188,10 +204,10 @@ class Spoiler {
  private:
   template <class Test>
   void poison(Tensor& tensor, const Test& test) const {
-    tensor = with(tensor, test, [&](std::int64_t i) { return spread(poison_, i); });
+    tensor = with(tensor, test, [&](std::int64_t i) { return poison_.at(i); });
   }
 
-  double poison_;
+  Poison poison_;
   bool has_exp_ = false;
 };
 
@@ -204,6 +220,7 @@ const std::vector<Liberty>& all_liberties() {
   static const std::vector<Liberty> kAll{
       {{"softmax", "log_softmax", "logsumexp", "attention", "softplus", "mish"},
        &Spoiler::exponentials},
+      {{"log_softmax", "logsumexp"}, &Spoiler::logarithms},
       {{"softmax", "log_softmax", "logsumexp", "attention"}, &Spoiler::vanished_sums},
       {{"layer_norm", "rms_norm"}, &Spoiler::squares},
       {{"softmax", "log_softmax", "logsumexp", "attention", "layer_norm", "rms_norm"},
@@ -226,12 +243,12 @@ Tensors spoiled_run(const Runs& runs, const Tensors& inputs, const Watch& watch)
 }
 
 // Inputs that are huge are others.
-Tensors without_huge(const Tensors& inputs, double poison) {
+Tensors without_huge(const Tensors& inputs, Poison poison) {
   Tensors others;
   for (const Tensor& input : inputs) {
     others.push_back(with(
         input, [&](std::int64_t i) { return std::isfinite(input.at(i)) && is_huge(input.at(i)); },
-        [&](std::int64_t i) { return spread(poison, i); }));
+        [&](std::int64_t i) { return poison.at(i); }));
   }
   return others;
 }
@@ -244,8 +261,8 @@ bool differs(const Tensor& a, const Tensor& b, std::int64_t i) {
 }  // namespace
 
 Liberties::Liberties(const Runs& runs) : runs_(runs) {
-  // Some of them are seen behind a comparison, a logarithm or a maximum.
-  for (double poison : {kNan, -0.37, 0.61, 0.0, 900.0, 3e4, 1e30, 1e300}) {
+  for (std::size_t variant = 0; variant < Poison::kVariants; ++variant) {
+    const Poison poison{variant};
     for (const Liberty& liberty : all_liberties()) {
       if (liberty.names.size() > 0 && !has_name(runs, liberty.names)) continue;
       Spoiler spoiler(poison);

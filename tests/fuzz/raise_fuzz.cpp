@@ -121,7 +121,7 @@ class Search {
   void step() {
     const front::Function function = mutated(pool_.pick(rng_), pool_.seeds(), rng_);
     ++counts_.programs;
-    Verdict verdict = checker_.check(function);
+    Verdict verdict = checked(function);
     if (!verdict.is_valid) return;
     ++counts_.valid;
     counts_.raised += verdict.raised.empty() ? 0 : 1;
@@ -129,6 +129,17 @@ class Search {
     if (!verdict.difference) return pool_.offer(function, verdict, rng_);
     ++counts_.differing;
     keep({function, std::move(verdict)});
+  }
+
+  // A program that ends the check is shown, and the search goes on.
+  Verdict checked(const front::Function& function) const {
+    try {
+      return checker_.check(function);
+    } catch (const std::exception& error) {
+      fmt::print("the check throws {}\n{}\n", error.what(),
+                 front::print(checker_.module_of(function)));
+      return {};
+    }
   }
 
   void keep(Find find) {
