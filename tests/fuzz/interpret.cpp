@@ -65,6 +65,17 @@ Tensor disturbed(const Tensor& tensor, double relative, double shift, double van
   return copy.tensor;
 }
 
+double largest(const std::vector<Tensor>& terms) {
+  double most = 0;
+  for (const Tensor& tensor : terms) {
+    for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
+      const double x = std::abs(tensor.at(i));
+      if (std::isfinite(x)) most = std::max(most, x);
+    }
+  }
+  return most;
+}
+
 }  // namespace
 
 std::vector<Tensor> with_noise(const front::Function& function, const std::vector<Tensor>& inputs,
@@ -78,12 +89,15 @@ std::vector<Tensor> with_noise(const front::Function& function, const std::vecto
       if (rounded.contains(tensor.data.get())) tensor = disturbed(tensor, relative, 0, 0, rng);
     }
   };
-  disturb.after = [&](const front::Eqn& eqn, const std::vector<Tensor>&, std::vector<Tensor>& out) {
+  disturb.after = [&](const front::Eqn& eqn, const std::vector<Tensor>& in,
+                      std::vector<Tensor>& out) {
     if (!rounds(eqn.primitive)) return;
+    const bool adds = is_among(eqn.primitive, {"add", "sub", "reduce_sum", "dot_general"});
+    const double lost = adds ? relative * largest(in) : 0;
     const double shift = is_transcendental(eqn.primitive) ? absolute : 0;
     for (Tensor& tensor : out) {
       if (tensor.dtype != DType::kF64) continue;
-      tensor = disturbed(tensor, relative, shift, 64 * absolute, rng);
+      tensor = disturbed(tensor, relative, shift, std::max(64 * absolute, lost), rng);
       rounded.emplace(tensor.data.get(), tensor);
     }
   };

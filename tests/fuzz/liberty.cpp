@@ -81,12 +81,17 @@ class Spoiler {
   // "A spelling that overflows in JAX does not overflow when it is raised", "A subtracted inf or
   // NaN has no effect", "softplus written as log(1 + exp(x)) is x where exp(x) overflows".
   void exponentials(const front::Eqn& eqn, const Tensors&, Tensor& out) {
-    if (!is_among(eqn.primitive, {"exp", "exp2"})) return;
-    const Tensor before = out;
-    poison(out, [&](std::int64_t i) { return !std::isfinite(before.at(i)); });
+    if (is_among(eqn.primitive, {"exp", "exp2"})) poison_infinite(out);
   }
+  // The logarithm of such a sum is infinite, and so is what it is subtracted from.
   void logarithms(const front::Eqn& eqn, const Tensors&, Tensor& out) {
-    if (eqn.primitive != "log") return;
+    if (eqn.primitive == "log") poison_infinite(out);
+  }
+  void infinite_terms(const front::Eqn& eqn, const Tensors&, Tensor& out) {
+    has_log_ = has_log_ || eqn.primitive == "log";
+    if (has_log_ && is_among(eqn.primitive, {"add", "sub"})) poison_infinite(out);
+  }
+  void poison_infinite(Tensor& out) const {
     const Tensor before = out;
     poison(out, [&](std::int64_t i) { return !std::isfinite(before.at(i)); });
   }
@@ -174,14 +179,15 @@ class Spoiler {
 
   // "The sign of a zero may change": x + 0 is x, max(x, -0) is relu(x).
   void negative_zeros(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
-    if (!is_among(eqn.primitive, {"add", "sub", "max", "min"})) return;
+    if (!is_among(eqn.primitive, {"add", "sub", "max", "min", "reduce_sum"})) return;
     const Tensor before = out;
     const auto is_negative_zero = [](double x) { return x == 0 && std::signbit(x); };
     out = with(
         out,
         [&](std::int64_t i) {
-          return before.at(i) == 0 && (holds_at(in[0], i, before.size(), is_negative_zero) ||
-                                       holds_at(in[1], i, before.size(), is_negative_zero));
+          return before.at(i) == 0 && std::ranges::any_of(in, [&](const Tensor& operand) {
+                   return holds_at(operand, i, before.size(), is_negative_zero);
+                 });
         },
         [&](std::int64_t i) { return -before.at(i); });
   }
@@ -208,7 +214,7 @@ class Spoiler {
   }
 
   Poison poison_;
-  bool has_exp_ = false;
+  bool has_exp_ = false, has_log_ = false;
 };
 
 using Spoil = void (Spoiler::*)(const front::Eqn&, const Tensors& in, Tensor& out);
@@ -221,6 +227,7 @@ const std::vector<Liberty>& all_liberties() {
       {{"softmax", "log_softmax", "logsumexp", "attention", "softplus", "mish"},
        &Spoiler::exponentials},
       {{"log_softmax", "logsumexp"}, &Spoiler::logarithms},
+      {{"log_softmax", "logsumexp"}, &Spoiler::infinite_terms},
       {{"softmax", "log_softmax", "logsumexp", "attention"}, &Spoiler::vanished_sums},
       {{"layer_norm", "rms_norm"}, &Spoiler::squares},
       {{"softmax", "log_softmax", "logsumexp", "attention", "layer_norm", "rms_norm"},
