@@ -10,7 +10,9 @@
 namespace jaxport::raise::algebra {
 
 bool near(double a, double b, double tolerance) {
-  return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+  // Nothing is near infinity.
+  const double distance = std::abs(a - b);
+  return std::isfinite(distance) && distance <= tolerance * std::max(std::abs(a), std::abs(b));
 }
 
 namespace {

@@ -321,7 +321,9 @@ double as_written(double value, DType dtype) {
 
 bool near(double a, double b, DType dtype) {
   const double tolerance = std::ldexp(1.0, 1 - mantissa_bits(dtype));
-  return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+  // Nothing is near infinity.
+  const double distance = std::abs(a - b);
+  return std::isfinite(distance) && distance <= tolerance * std::max(std::abs(a), std::abs(b));
 }
 
 bool is_closed(const axis::Node& root) {
