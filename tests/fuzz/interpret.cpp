@@ -52,14 +52,15 @@ bool rounds(std::string_view name) {
                          "rsqrt", "sqrt", "square", "sub"});
 }
 
-// What is not much larger than the error may vanish.
+// What is not much larger than the error may vanish: all of it, or here and there.
 Tensor disturbed(const Tensor& tensor, double relative, double shift, double vanishing, Rng& rng) {
   MutableTensor copy = allocate(DType::kF64, tensor.shape);
+  const bool vanishes = vanishing > 0 && rng.one_in(3);
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
     const double x = tensor.at(i);
     const double by = relative * std::abs(x) + shift;
     double y = std::isfinite(x) ? x + (2 * rng.uniform() - 1) * by : x;
-    if (std::abs(x) < vanishing && rng.coin()) y = 0;
+    if (std::abs(x) < vanishing && (vanishes || rng.coin())) y = 0;
     copy.as<double>()[i] = y;
   }
   return copy.tensor;

@@ -61,7 +61,7 @@ Tensor with(const Tensor& tensor, const Test& test, const Value& value) {
 // Other numbers. Some of them are seen behind a comparison, a logarithm or a maximum, and equal
 // ones would cancel: one kind alone, a little different at each place, or all kinds mixed.
 struct Poison {
-  static constexpr double kNumbers[] = {kNan, -0.37, 0.61, 0, 900, 3e4, 3e38, 1e300};
+  static constexpr double kNumbers[] = {kNan, -0.37, 0.61, 0, 900, -900, 3e4, 3e38, 1e300};
   static constexpr std::size_t kCount = std::size(kNumbers), kVariants = 2 * kCount;
   std::size_t variant;
 
