@@ -94,7 +94,7 @@ std::vector<Tensor> with_noise(const front::Function& function, const std::vecto
                       std::vector<Tensor>& out) {
     if (!rounds(eqn.primitive)) return;
     const bool adds = is_among(eqn.primitive, {"add", "sub", "reduce_sum", "dot_general"});
-    const double lost = adds ? relative * largest(in) : 0;
+    const double lost = adds ? 64 * relative * largest(in) : 0;
     const double shift = is_transcendental(eqn.primitive) ? absolute : 0;
     for (Tensor& tensor : out) {
       if (tensor.dtype != DType::kF64) continue;

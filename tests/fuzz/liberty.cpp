@@ -192,6 +192,18 @@ class Spoiler {
         [&](std::int64_t i) { return -before.at(i); });
   }
 
+  // The other sign of a zero is the other infinity.
+  void zero_divisors(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
+    if (!is_among(eqn.primitive, {"div", "rsqrt"})) return;
+    const Tensor before = out;
+    out = with(
+        out,
+        [&](std::int64_t i) {
+          return holds_at(in.back(), i, before.size(), [](double x) { return x == 0; });
+        },
+        [&](std::int64_t i) { return -before.at(i); });
+  }
+
   // "A factor that does not vary along the axes of a sum is multiplied with the sum": all numbers
   // of an operand are the same infinity.
   void infinite_matrices(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
@@ -236,6 +248,7 @@ const std::vector<Liberty>& all_liberties() {
       {{"attention"}, &Spoiler::lowest_biases},
       {{"attention"}, &Spoiler::below_the_fill},
       {{}, &Spoiler::negative_zeros},
+      {{}, &Spoiler::zero_divisors},
       {{}, &Spoiler::infinite_matrices},
   };
   return kAll;
