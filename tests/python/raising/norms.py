@@ -54,7 +54,7 @@ def rms(library, name, fn, inputs=X, moves=0, nodes=1):
 
 
 # InstanceNormalization of symbolic images stands in an If: ONNX Runtime dies of one without pixels.
-GUARD = 5
+GUARD = 6
 
 
 def grouped(library, name, fn, inputs=IMAGE, moves=2, guard=0):
