@@ -67,8 +67,9 @@ std::optional<Value> extreme(Builder& op, const Node& node, std::string_view fin
   return reduction->keeps_dims ? x : op.Squeeze(x, op.ints(reduction->axes));
 }
 
-// The product along an axis, by a Scan that multiplies.
-Value product(Builder& op, const Value& x, std::int64_t axis) {
+// The product along an axis, by a Scan that multiplies. ONNX Runtime refuses a Scan over no steps:
+// where the size is known at run time only, there is one more element.
+Value product(Builder& op, Value x, std::int64_t axis) {
   Ints others;
   Dims shape;
   for (std::size_t i = 0; i < x.rank(); ++i) {
@@ -78,6 +79,10 @@ Value product(Builder& op, const Value& x, std::int64_t axis) {
   }
   const Value one = op.call_with_shape(
       "Expand", {number(op, x, 1), op.Gather(op.Shape(x), op.ints(others))}, {}, shape);
+  if (!x.shape()[static_cast<std::size_t>(axis)].is_static()) {
+    const onnx::Values parts{op.Unsqueeze(one, op.ints({axis})), x};
+    x = op.Concat(parts, Args{{"axis", axis}});
+  }
   auto body = std::make_shared<onnx::Graph>();
   Builder inner(op, *body);
   const Value sofar = inner.input("", {x.dtype(), shape}),

@@ -17,6 +17,7 @@ from support.tolerances import assert_close
 
 WEIGHT = jnp.linspace(-1, 1, 20).reshape(4, 5)
 KERNEL = jnp.linspace(-1, 1, 18).reshape(2, 3, 3)
+INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32")
 GATES = jnp.linspace(-1, 1, 7 * 12).reshape(7, 12)
 
 
@@ -194,6 +195,14 @@ DYNAMIC = [
     row("top_k of one", lambda x: lax.top_k(x, 1), f32("B", "T")),
     row("top_k of columns", lambda x: lax.top_k(x.T, 2), f32(4, "B")),
     row("argmax", lambda x: (x.argmax(0), x.argmin(1)), f32("B", "T")),
+    row("sums of integers", lambda x: (x.sum(0), x.prod(0), x.prod(1), x.prod()), i32("B", 4)),
+    row(
+        "products of other integers",
+        lambda x: [(x % 5).astype(d).prod(0) for d in INTEGERS],
+        i32("B", 4),
+    ),
+    row("maxima of integers", lambda x: (x.max(0, initial=-7), x.min(1), x.argmax(1)), i32("B", 4)),
+    row("cumulative, integers", cumulative, i32("B", 4)),
     row("cumulative", cumulative, f32("B", 4)),
     row("gather columns", lambda x, i: x[:, i], f32("B", 4), i32(2, lo=0, hi=3)),
     row("gather by symbols", lambda x, i: x[i], f32(7, 4), i32("B", lo=0, hi=6)),

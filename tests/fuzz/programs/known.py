@@ -273,7 +273,7 @@ def _run(closed: Any, values: Results, quirk: Quirk, stand_in: float | None) -> 
     def replaced(eqn: Any, operands: Sequence[Any], results: list[Any]) -> list[Any]:
         if eqn.primitive.name not in quirk.primitives or not quirk.only(eqn.params):
             return results
-        if stand_in is None:
+        if stand_in is None or not any(map(_is_float, results)):
             return results
         if quirk.instead:
             return _of_others(eqn, operands, quirk.instead)
@@ -282,7 +282,7 @@ def _run(closed: Any, values: Results, quirk: Quirk, stand_in: float | None) -> 
         if quirk.beyond:
             places = [_infinite((), r) for r in _of_others(eqn, operands, quirk.beyond)]
         else:
-            places = [quirk.where(operands, r) for r in results]
+            places = [_is_float(r) and quirk.where(operands, r) for r in results]
         return [
             jnp.where(place, jnp.asarray(stand_in, r.dtype), r) if _is_float(r) else r
             for place, r in zip(places, results, strict=True)
