@@ -85,7 +85,8 @@ std::vector<Tensor> with_noise(const front::Function& function, const std::vecto
   // Kept, so that a value is known by the place of its numbers.
   std::map<const void*, Tensor> rounded;
   Watch disturb;
-  disturb.before = [&](const front::Eqn&, std::vector<Tensor>& in) {
+  disturb.before = [&](const front::Eqn& eqn, std::vector<Tensor>& in) {
+    if (!rounds(eqn.primitive)) return;  // x != x asks for NaN
     for (Tensor& tensor : in) {
       if (rounded.contains(tensor.data.get())) tensor = disturbed(tensor, relative, 0, 0, rng);
     }
