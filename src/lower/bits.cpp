@@ -73,10 +73,14 @@ Value right_shifts(Ctx& c, Value x) {
   return shifted(c, c.op.Unsqueeze(x, c.ints({-1})), c.cast(c.ints(amounts), x.dtype()), "RIGHT");
 }
 
+// The axis is counted from the front: from the back, ONNX Runtime 1.31 returns an empty x as it is.
+Value sum_along_last(Ctx& c, Value x) {
+  const auto last = static_cast<std::int64_t>(x.rank()) - 1;
+  return c.op.ReduceSum(x, c.ints({last}), onnx::Args{{"keepdims", 0}});
+}
+
 Results count_along_last(Ctx& c, Value flags) {
-  const Value count =
-      c.op.ReduceSum(c.cast(flags, DType::kI32), c.ints({-1}), onnx::Args{{"keepdims", 0}});
-  return c.cast(count, c.out_type().dtype);
+  return c.cast(sum_along_last(c, c.cast(flags, DType::kI32)), c.out_type().dtype);
 }
 
 // Bit k is the lowest bit of x >> k.
@@ -121,7 +125,7 @@ Results bitcast_convert_type(Ctx& c) {
     bits = c.op.Div(wide, c.cast(places(c, to, from / to), DType::kU64));
   } else if (from < to) {
     const Value parts = c.op.Mul(c.cast(bits, DType::kI64), places(c, from, to / from));
-    bits = c.op.ReduceSum(parts, c.ints({-1}), onnx::Args{{"keepdims", 0}});
+    bits = sum_along_last(c, parts);
   }
   return with_integer(c, c.cast(bits, unsigned_dtype(to)), c.out_type().dtype);
 }

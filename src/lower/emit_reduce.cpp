@@ -77,8 +77,10 @@ Value reduced_bits(onnx::Builder& op, const axis::Node& node, Value x, const Int
   const Value shifted = op.Div(wide, cast(op, op.ints(places), DType::kU64));
   const Value bits = cast(op, op.Mod(shifted, op.scalar_like(shifted, 2)), DType::kI64);
   const Value result = reduced_logical(op, node, bits, axes, keep);
+  // Counted from the back, ONNX Runtime 1.31 would not reduce an axis of an empty array.
+  const auto last = static_cast<std::int64_t>(result.rank()) - 1;
   const Value sum =
-      op.ReduceSum(op.Mul(result, op.ints(places)), op.ints({-1}), onnx::Args{{"keepdims", 0}});
+      op.ReduceSum(op.Mul(result, op.ints(places)), op.ints({last}), onnx::Args{{"keepdims", 0}});
   return cast(op, sum, node.dtype);
 }
 

@@ -73,6 +73,11 @@ def cumulative(x):
     return jnp.cumsum(x, 0), jnp.cumsum(x, 1), lax.cummax(x, 0), lax.cummax(x, 1), jnp.cumprod(x, 0)
 
 
+def bytes_of(x):
+    """There and back."""
+    return lax.bitcast_convert_type(lax.bitcast_convert_type(x, jnp.uint8), jnp.int32)
+
+
 # A static 0 beside a symbolic batch, which is 0, 1 and 3 in turn.
 STATIC = [
     row("slice", lambda x: x[:, 1:1], f32("B", 4)),
@@ -202,6 +207,13 @@ DYNAMIC = [
         i32("B", 4),
     ),
     row("maxima of integers", lambda x: (x.max(0, initial=-7), x.min(1), x.argmax(1)), i32("B", 4)),
+    row("bits", lambda x: (lax.clz(x), lax.population_count(x), bytes_of(x)), i32("B", 4)),
+    row(
+        "bits of all",
+        lambda x: lax.reduce(x, jnp.int32(-1), lax.bitwise_and, (1,)),
+        i32("B", 4),
+        opsets=(18, 23),
+    ),
     row("cumulative, integers", cumulative, i32("B", 4)),
     row("cumulative", cumulative, f32("B", 4)),
     row("gather columns", lambda x, i: x[:, i], f32("B", 4), i32(2, lo=0, hi=3)),

@@ -59,9 +59,9 @@ def _negative_zero(args: Sequence[Any], result: Any) -> Any:
 
 
 def _digits_of_one(args: Sequence[Any], result: Any, sign: float) -> Any:
-    """A sum with 1 that cancels; 16-bit numbers are computed in f32."""
+    """A sum with 1 that cancels, down to 0; 16-bit numbers are computed in f32."""
     unit = jnp.finfo(jnp.promote_types(result.dtype, jnp.float32)).eps
-    return result + sign * unit
+    return jnp.maximum(result + sign * unit, 0)
 
 
 def _subnormal_steps(args: Sequence[Any], result: Any, sign: float) -> Any:
@@ -106,6 +106,18 @@ def _size(x: Any) -> Any:
 def _model_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
     """Where JAX does, too, and the model does not, it is compared with the exact result."""
     return np.asarray(~np.isfinite(have) & ~(np.isinf(want) & np.isinf(have)))
+
+
+def _other_sign_of_nan(x: Any) -> Any:
+    return jnp.where(jnp.isnan(x), -x, x)
+
+
+def _overflows_in_64_bits(args: Sequence[Any], result: Any) -> Any:
+    return jnp.isinf(result) & jnp.isfinite(args[0]) & (args[0] > 709)
+
+
+def _jax_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
+    return np.asarray(~np.isfinite(want))
 
 
 def _overflows(args: Sequence[Any], result: Any) -> Any:
@@ -182,6 +194,14 @@ QUIRKS = [
         beyond=_size,
         permits=_model_overflows,
     ),
+    Quirk(
+        "a sum or product in another order overflows on its way",
+        (*_SUMS, *_PRODUCTS),
+        beyond=_size,
+        permits=_jax_overflows,
+        spelled="nan_to_num",  # which gives other numbers in 64 bits
+    ),
+    Quirk("the sign of a NaN", ("bitcast_convert_type",), instead=_other_sign_of_nan),
     Quirk("Sigmoid has the digits of 1, not of itself", ("logistic",), noise=_digits_of_one),
     Quirk(
         "Gelu adds 1 and erf, which cancels far to the left",
@@ -195,6 +215,12 @@ QUIRKS = [
         ("exp",),
         _overflows,
         permits=_only_jax_overflows,
+        raised_only=True,
+    ),
+    Quirk(
+        "a softmax or softplus whose exponentials overflow in JAX",
+        ("exp",),
+        _overflows_in_64_bits,
         raised_only=True,
     ),
 ]
@@ -273,10 +299,12 @@ def _run(closed: Any, values: Results, quirk: Quirk, stand_in: float | None) -> 
     def replaced(eqn: Any, operands: Sequence[Any], results: list[Any]) -> list[Any]:
         if eqn.primitive.name not in quirk.primitives or not quirk.only(eqn.params):
             return results
-        if stand_in is None or not any(map(_is_float, results)):
+        if stand_in is None:
             return results
         if quirk.instead:
             return _of_others(eqn, operands, quirk.instead)
+        if not any(map(_is_float, results)):
+            return results
         if quirk.noise:
             return [quirk.noise(operands, r, stand_in).astype(r.dtype) for r in results]
         if quirk.beyond:
