@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "lower/ctx.h"
@@ -44,12 +45,20 @@ std::string_view op_of(const axis::Node& node) {
   return {};
 }
 
-// ONNX keeps numbers such as the epsilon of a normalisation in f32.
+// ONNX keeps numbers such as the epsilon of a normalisation in f32. The definition of Attention
+// multiplies both operands with the root of its scale, in f32 too.
 bool fits_attributes(const axis::Node& node) {
   if (node.kind != Kind::kMacro || node.dtype != DType::kF64) return true;
-  return std::ranges::all_of(node.attrs, [](const auto& attr) {
+  const auto fits = [](double value) {
+    return static_cast<double>(static_cast<float>(value)) == value;
+  };
+  return std::ranges::all_of(node.attrs, [&](const auto& attr) {
     const auto* value = attr.second.template get_if<double>();
-    return !value || static_cast<double>(static_cast<float>(*value)) == *value;
+    if (value && node.name == "attention" && attr.first == "scale") {
+      const double root = std::sqrt(*value);
+      return fits(root) && root * root == *value;
+    }
+    return !value || fits(*value);
   });
 }
 

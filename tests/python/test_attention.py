@@ -416,6 +416,13 @@ def test_attention_is_one_node(case):
     assert not {"Softmax", "MatMul", "Exp"} & ops.keys()
 
 
+@pytest.mark.parametrize(("scale", "count"), [(4.0, 1), (0.25, 1), (2.0, 0), (0.125, 0), (0.3, 0)])
+def test_scales_of_doubles_have_a_root_in_f32(scale, count):
+    """The definition of the op multiplies with the root, as f32."""
+    ops = ops_of(lambda q, k, v: jax.nn.softmax(q @ k.mT * scale) @ v, DOUBLE, target="onnx")
+    assert ops.get("Attention", 0) == count
+
+
 CAUSAL = [rows[0] for rows in CASES if rows[0].name.startswith("causal")]
 
 

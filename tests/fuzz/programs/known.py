@@ -232,6 +232,7 @@ _REFUSALS = {
     "a norm along nothing": r"running (Layer|RMS|SimplifiedLayer)Normalization node",
     "a product with no matrices": r"running (Fused)?MatMul node.*cannot broadcast",
     "a reshape of nothing": r"running Reshape node.*ReshapeHelper",
+    "a roll of nothing": r"running Mod node.*modulo by zero",
     "an element of nothing": (
         r"running (Gather|Scatter)\w* node.*(?i:out of (data )?(bound|range)|must be empty)"
     ),
