@@ -132,6 +132,9 @@ def _nudged(result: Any, operands: Sequence[Any], salt: Any) -> Any:
     moved = (result * (1 + sign * unit).astype(result.real.dtype)).astype(result.dtype)
     real = jnp.real(result)
     keep = (real == jnp.round(real)) & (jnp.abs(real) <= 1 / unit) & (jnp.imag(result) == 0)
+    of_one = len(operands) == 1 and operands[0].dtype == result.dtype
+    if of_one and jnp.shape(operands[0]) == result.shape:
+        keep &= operands[0] == jnp.round(operands[0])  # log(162754.8) is 12 by rounding only
     for operand in operands:
         if jnp.shape(operand) in ((), result.shape) and operand.dtype == result.dtype:
             keep |= jnp.abs(result) == jnp.abs(operand)
