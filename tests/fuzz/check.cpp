@@ -38,8 +38,16 @@ DType narrowest_of(const axis::Program& program) {
   for (const axis::Node* node : axis::topological(program)) {
     const bool rounds_once = raise::is_raised(*node) || node->kind == axis::Kind::kContract ||
                              node->kind == axis::Kind::kReduce;
-    const int bits = mantissa_bits(node->dtype);
-    if (rounds_once && bits > 0 && bits < mantissa_bits(narrowest)) narrowest = node->dtype;
+    if (!rounds_once) continue;
+    const auto note = [&](DType dtype) {
+      const int bits = mantissa_bits(dtype);
+      if (bits > 0 && bits < mantissa_bits(narrowest)) narrowest = dtype;
+    };
+    note(node->dtype);
+    for (const axis::Edge& edge : node->edges) {
+      const bool is_converted = edge.node->is(axis::Kind::kPointwise, "convert_element_type");
+      note(is_converted ? edge.node->edges[0].node->dtype : edge.node->dtype);
+    }
   }
   for (const axis::Program* region : axis::regions(program)) {
     const DType inside = narrowest_of(*region);

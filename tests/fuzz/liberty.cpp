@@ -32,6 +32,7 @@ bool has_name(const Runs& runs, const std::vector<std::string_view>& names) {
   });
 }
 
+bool is_infinite(double x) { return std::isinf(x); }
 bool is_huge(double x) { return std::abs(x) > 1e30; }
 
 // The number of an operand at an element of the result; of operands with another shape, any that
@@ -99,9 +100,13 @@ class Spoiler {
   // A sum of exponentials is 0 when the maximum is not subtracted.
   void vanished_sums(const front::Eqn& eqn, const Tensors&, Tensor& out) {
     has_exp_ = has_exp_ || is_among(eqn.primitive, {"exp", "exp2"});
-    if (!has_exp_ || !is_among(eqn.primitive, {"reduce_sum", "dot_general"})) return;
+    const bool is_sum = eqn.primitive == "reduce_sum";
+    if (!has_exp_ || !(is_sum || (eqn.primitive == "dot_general" && !has_vanished_))) return;
     const Tensor before = out;
-    poison(out, [&](std::int64_t i) { return before.at(i) == 0; });
+    poison(out, [&](std::int64_t i) {
+      if (before.at(i) == 0) has_vanished_ = true;
+      return before.at(i) == 0;
+    });
   }
 
   // "A variance written as E[x²] − E[x]² becomes the two-pass form": squares overflow in one of the
@@ -124,8 +129,8 @@ class Spoiler {
     const bool divides = eqn.primitive == "div";
     const std::int64_t count = out.size();
     poison(out, [&](std::int64_t i) {
-      const auto is_infinite = [](double x) { return !std::isfinite(x); };
-      return holds_at(in[0], i, count, is_infinite) || holds_at(in[1], i, count, is_infinite) ||
+      const auto is_no_number = [](double x) { return !std::isfinite(x); };
+      return holds_at(in[0], i, count, is_no_number) || holds_at(in[1], i, count, is_no_number) ||
              (divides && holds_at(in[1], i, count, [](double x) { return x == 0; }));
     });
   }
@@ -204,19 +209,18 @@ class Spoiler {
         [&](std::int64_t i) { return -before.at(i); });
   }
 
-  // "A factor that does not vary along the axes of a sum is multiplied with the sum": all numbers
-  // of an operand are the same infinity.
-  void infinite_matrices(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
-    if (eqn.primitive != "dot_general") return;
-    const bool is_one_infinity = std::ranges::any_of(in, [](const Tensor& operand) {
-      if (!is_float(operand.dtype) || operand.size() == 0 || !std::isinf(operand.at(0)))
-        return false;
-      for (std::int64_t i = 1; i < operand.size(); ++i) {
-        if (operand.at(i) != operand.at(0)) return false;
-      }
-      return true;
+  // "A factor that does not vary along the axes of a sum is multiplied with the sum": an infinity
+  // meets a zero in one of the forms alone.
+  void infinite_products(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
+    const auto is_nan = [](double x) { return std::isnan(x); };
+    if (eqn.primitive != "dot_general" || holds_at(in[0], 0, -1, is_nan) ||
+        holds_at(in[1], 0, -1, is_nan))
+      return;
+    const Tensor before = out;
+    poison(out, [&](std::int64_t i) {
+      return !std::isfinite(before.at(i)) &&
+             (holds_at(in[0], 0, -1, is_infinite) || holds_at(in[1], 0, -1, is_infinite));
     });
-    poison(out, [&](std::int64_t) { return is_one_infinity; });
   }
 
  private:
@@ -226,7 +230,7 @@ class Spoiler {
   }
 
   Poison poison_;
-  bool has_exp_ = false, has_log_ = false;
+  bool has_exp_ = false, has_log_ = false, has_vanished_ = false;
 };
 
 using Spoil = void (Spoiler::*)(const front::Eqn&, const Tensors& in, Tensor& out);
@@ -249,7 +253,7 @@ const std::vector<Liberty>& all_liberties() {
       {{"attention"}, &Spoiler::below_the_fill},
       {{}, &Spoiler::negative_zeros},
       {{}, &Spoiler::zero_divisors},
-      {{}, &Spoiler::infinite_matrices},
+      {{}, &Spoiler::infinite_products},
   };
   return kAll;
 }
