@@ -20,6 +20,7 @@ namespace jaxport::fuzz {
 namespace {
 
 using Tensors = std::vector<Tensor>;
+constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 bool is_among(std::string_view name, std::initializer_list<std::string_view> names) {
@@ -62,8 +63,9 @@ Tensor with(const Tensor& tensor, const Test& test, const Value& value) {
 // Other numbers. Some of them are seen behind a comparison, a logarithm or a maximum, and equal
 // ones would cancel: one kind alone, a little different at each place, or all kinds mixed.
 struct Poison {
-  static constexpr double kNumbers[] = {kNan, -0.37, 0.61, 0, 900, -900, 3e4, 3e38, 1e300};
-  static constexpr std::size_t kCount = std::size(kNumbers), kVariants = 2 * kCount;
+  static constexpr double kNumbers[] = {kNan, kInf, -kInf, -0.37, 0.61, 0,
+                                        900,  -900, 3e4,   3e38,  1e300};
+  static constexpr std::size_t kCount = std::size(kNumbers), kVariants = 3 * kCount;
   std::size_t variant;
 
   double at(std::int64_t i) const {
@@ -106,6 +108,16 @@ class Spoiler {
     poison(out, [&](std::int64_t i) {
       if (before.at(i) == 0) has_vanished_ = true;
       return before.at(i) == 0;
+    });
+  }
+
+  // The same in the quotient: 0 / 0.
+  void vanished_quotients(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
+    if (eqn.primitive != "div") return;
+    const std::int64_t count = out.size();
+    const auto is_zero = [](double x) { return x == 0; };
+    poison(out, [&](std::int64_t i) {
+      return holds_at(in[0], i, count, is_zero) && holds_at(in[1], i, count, is_zero);
     });
   }
 
@@ -245,6 +257,7 @@ const std::vector<Liberty>& all_liberties() {
       {{"log_softmax", "logsumexp"}, &Spoiler::logarithms},
       {{"log_softmax", "logsumexp"}, &Spoiler::infinite_terms},
       {{"softmax", "log_softmax", "logsumexp", "attention"}, &Spoiler::vanished_sums},
+      {{"softmax", "attention"}, &Spoiler::vanished_quotients},
       {{"layer_norm", "rms_norm"}, &Spoiler::squares},
       {{"softmax", "log_softmax", "logsumexp", "attention", "layer_norm", "rms_norm"},
        &Spoiler::infinite_factors},
