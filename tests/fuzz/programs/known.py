@@ -40,6 +40,7 @@ class Quirk:
     noise: Callable[[Sequence[Any], Any, float], Any] | None = None
     permits: Callable[[np.ndarray, np.ndarray], Any] = lambda want, have: True
     opsets: range = range(27)
+    targets: tuple[str, ...] = ("onnxruntime", "onnx")
     raised_only: bool = False
     only: Callable[[Mapping[str, Any]], bool] = lambda params: True  # equations with these
     spelled: str = ""  # only in programs with this text
@@ -62,6 +63,10 @@ def _digits_of_one(args: Sequence[Any], result: Any, sign: float) -> Any:
     """A sum with 1 that cancels, down to 0; 16-bit numbers are computed in f32."""
     unit = jnp.finfo(jnp.promote_types(result.dtype, jnp.float32)).eps
     return jnp.maximum(result + sign * unit, 0)
+
+
+def _exponential_less_one(args: Sequence[Any], result: Any, sign: float) -> Any:
+    return result + sign * jnp.finfo(jnp.promote_types(result.dtype, jnp.float32)).eps
 
 
 def _subnormal_steps(args: Sequence[Any], result: Any, sign: float) -> Any:
@@ -209,6 +214,13 @@ QUIRKS = [
         noise=_digits_of_one,
         spelled="gelu",
     ),
+    Quirk(
+        "Elu, Celu and Selu subtract 1 from an exponential",
+        ("expm1",),
+        noise=_exponential_less_one,
+        raised_only=True,
+        targets=("onnx",),  # others have their parts
+    ),
     Quirk("Tanh has subnormal numbers on its way", ("tanh", "expm1"), noise=_subnormal_steps),
     Quirk(
         "a softmax or softplus whose exponentials overflow in JAX",
@@ -275,6 +287,7 @@ def _applies(quirk: Quirk, program: Program, primitives_of_it: set[str]) -> bool
     options = program.options
     return (
         options.opset in quirk.opsets
+        and options.target in quirk.targets
         and (options.raising or not quirk.raised_only)
         and quirk.spelled in function_source(program)
         and (not quirk.beside or quirk.beside in primitives_of_it)
