@@ -17,8 +17,11 @@
 namespace jaxport::axis {
 namespace {
 
+// Whose bodies of loops and branches are run.
+enum class Bodies : std::uint8_t { kAsTraced, kRegions };
+
 std::vector<Tensor> evaluate_inside(const Program& program, std::span<const Tensor> inputs,
-                                    Expand expand, const DimBindings& outer);
+                                    Expand expand, const DimBindings& outer, Bodies which);
 
 // Bodies of branches and of scans run as the regions that were made of them. The regions of a while
 // are not one for each of its bodies: it runs as it was written.
@@ -35,7 +38,8 @@ eval::RunRegion region_runner(const PrimInfo& prim, Expand expand) {
   return [&prim, expand, bodies](const front::Function& body, std::span<const Tensor> operands,
                                  const DimBindings& outer) {
     const auto which = std::ranges::find(bodies, &body) - bodies.begin();
-    return evaluate_inside(*prim.regions[static_cast<std::size_t>(which)], operands, expand, outer);
+    return evaluate_inside(*prim.regions[static_cast<std::size_t>(which)], operands, expand, outer,
+                           Bodies::kRegions);
   };
 }
 
@@ -43,10 +47,11 @@ eval::RunRegion region_runner(const PrimInfo& prim, Expand expand) {
 class Evaluator {
  public:
   Evaluator(const Program& program, std::span<const Tensor> inputs, Expand expand,
-            const DimBindings& outer)
+            const DimBindings& outer, Bodies bodies)
       : graph_(*program.graph),
         inputs_(inputs),
         expand_(expand),
+        bodies_(bodies),
         bindings_(bind(program, inputs, outer)) {}
 
   Tensor output(const View& view, const front::Type& type) {
@@ -125,7 +130,9 @@ class Evaluator {
     for (const Edge& edge : node.edges) key.push_back(edge.node);
     auto [entry, is_new] = prim_results_.try_emplace({node.prim.get(), std::move(key)});
     if (is_new) {
-      entry->second = evaluate_prim(node, operands, bindings_, region_runner(*node.prim, expand_));
+      entry->second = evaluate_prim(
+          node, operands, bindings_,
+          bodies_ == Bodies::kRegions ? region_runner(*node.prim, expand_) : eval::RunRegion{});
     }
     Shape shape;
     for (std::size_t axis = 0; axis < node.out.size(); ++axis) {
@@ -147,14 +154,15 @@ class Evaluator {
   Graph& graph_;
   std::span<const Tensor> inputs_;
   Expand expand_;
+  Bodies bodies_;
   DimBindings bindings_;
   std::unordered_map<const Node*, Tensor> values_;
   std::map<std::pair<const PrimInfo*, std::vector<const Node*>>, std::vector<Tensor>> prim_results_;
 };
 
 std::vector<Tensor> evaluate_inside(const Program& program, std::span<const Tensor> inputs,
-                                    Expand expand, const DimBindings& outer) {
-  Evaluator evaluator(program, inputs, expand, outer);
+                                    Expand expand, const DimBindings& outer, Bodies which) {
+  Evaluator evaluator(program, inputs, expand, outer, which);
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     results.push_back(evaluator.output(program.outputs[i], program.output_types[i]));
@@ -166,7 +174,11 @@ std::vector<Tensor> evaluate_inside(const Program& program, std::span<const Tens
 
 std::vector<Tensor> evaluate(const Program& program, std::span<const Tensor> inputs,
                              Expand expand) {
-  return evaluate_inside(program, inputs, expand, {});
+  return evaluate_inside(program, inputs, expand, {}, Bodies::kRegions);
+}
+
+std::vector<Tensor> evaluate_constants(const Program& program, Expand expand) {
+  return evaluate_inside(program, {}, expand, {}, Bodies::kAsTraced);
 }
 
 }  // namespace jaxport::axis

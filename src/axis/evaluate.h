@@ -35,4 +35,8 @@ std::vector<Tensor> evaluate_prim(const Node& node, std::span<const Tensor> oper
                                   const DimBindings& bindings,
                                   const eval::RunRegion& run_region = {});
 
+// The outputs of a program without inputs. Bodies of loops and branches run as they were traced:
+// lowering rewrites their regions into primitives that only it knows.
+std::vector<Tensor> evaluate_constants(const Program& program, Expand expand);
+
 }  // namespace jaxport::axis

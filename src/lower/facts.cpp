@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "axis/evaluate.h"
 #include "eval/eval.h"
 #include "jaxport/error.h"
 #include "lower/layout.h"
@@ -168,7 +169,7 @@ void Facts::evaluate_constants() {
     wanted.push_back(node);
   }
   if (wanted.empty()) return;
-  auto tensors = axis::evaluate(folded, {}, raise::expand);
+  auto tensors = axis::evaluate_constants(folded, raise::expand);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     views_[index(wanted[i])] = ConstantView{std::move(tensors[i]), 0, dense_strides(*wanted[i])};
   }

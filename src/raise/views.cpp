@@ -7,6 +7,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "axis/evaluate.h"
 #include "axis/pattern.h"
 #include "axis/size_value.h"
 #include "raise/raise.h"
@@ -353,7 +354,7 @@ Tensor evaluated(Graph& graph, const Use& use, const Labels& order) {
   front::Type type{use.node->dtype, {}};
   for (Label label : order) type.shape.push_back(graph.size(label));
   program.output_types = {std::move(type)};
-  return axis::evaluate(program, {}, expand)[0];
+  return axis::evaluate_constants(program, expand)[0];
 }
 
 bool is_subset(const Labels& some, const Labels& all) {

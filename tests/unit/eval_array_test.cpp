@@ -140,6 +140,9 @@ TEST(EvalShape, SliceStaysInside) {
   const std::string slice = "slice %a {limit_indices = (5), start_indices = (1), strides = (2)}";
   expect("f32[2] = " + slice, {f32s({0, 1, 2, 3, 4})}, {1, 3});
   EXPECT_EQ(error_of("f32[3] = " + slice, {f32s({0, 1, 2, 3, 4})}),
+            "E041: primitive 'slice': the result has another size than declared");
+  const std::string beyond = "slice %a {limit_indices = (6), start_indices = (1), strides = (2)}";
+  EXPECT_EQ(error_of("f32[3] = " + beyond, {f32s({0, 1, 2, 3, 4})}),
             "E041: primitive 'slice': the slice ends outside");
 }
 
