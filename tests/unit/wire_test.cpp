@@ -342,7 +342,7 @@ TEST(SaveFails, when_the_path_is_a_folder) {
 }
 
 TEST(SaveFails, when_the_disk_is_full) {
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP();
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
   EXPECT_THAT(save_error(rich_model(), "/dev/full"), HasSubstr("the disk is full"));
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
 }
