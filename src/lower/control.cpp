@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "lower/ctx.h"
-#include "lower/subgraph.h"
+#include "onnx/subgraph.h"
 
 namespace jaxport::lower {
 namespace {
@@ -192,7 +192,7 @@ Results scan(Ctx& c) {
     }
     return outer.call_n("Scan", in, scan.outputs(c), std::move(args));
   };
-  const Values outputs = can_be_zero(scan.length)
+  const Values outputs = onnx::can_be_zero(scan.length)
                              ? unless_zero(c.op, c.dim(scan.length), steps,
                                            [&](Builder& op) { return no_step(c, op, scan); })
                              : steps(c.op);

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "lower/pad.h"
-#include "lower/subgraph.h"
+#include "onnx/subgraph.h"
 
 namespace jaxport::lower {
 namespace {
@@ -57,7 +57,7 @@ Value by_scan(Ctx& c, Value x, const Along& along, const Monoid& monoid) {
                        {"scan_output_directions", {direction}}})[1]};
   };
   const Dim length = x.shape()[static_cast<std::size_t>(along.axis)];
-  if (!can_be_zero(length)) return steps(c.op)[0];
+  if (!onnx::can_be_zero(length)) return steps(c.op)[0];
   const auto as_it_is = [&](onnx::Builder&) -> Values { return {x}; };
   const Value result = unless_zero(c.op, c.dim(length), steps, as_it_is)[0];
   c.op.set_shape(result, x.shape());

@@ -8,7 +8,7 @@
 #include "axis/pattern.h"
 #include "lower/emitter.h"
 #include "lower/norm.h"
-#include "lower/subgraph.h"
+#include "onnx/subgraph.h"
 
 namespace jaxport::lower {
 
@@ -202,7 +202,7 @@ Value Emitter::instance_norm(const Node& node, const Values& operands) {
                     {{"epsilon", *node.attr("eps")->get_if<double>()}})};
   };
   const Dim count = size_of(node.role("a"), node.sizes);
-  if (!can_be_zero(count)) return normalised(op_)[0];
+  if (!onnx::can_be_zero(count)) return normalised(op_)[0];
   const auto as_it_is = [&](onnx::Builder&) -> Values { return {operands[0]}; };
   const Value y = unless_zero(op_, shapes_.dim(count), normalised, as_it_is)[0];
   op_.set_shape(y, operands[0].shape());

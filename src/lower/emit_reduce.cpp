@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "lower/emitter.h"
-#include "lower/subgraph.h"
+#include "onnx/subgraph.h"
 
 namespace jaxport::lower {
 
@@ -56,7 +56,7 @@ Value reduced_logical(onnx::Builder& op, const axis::Node& node, Value x, const 
                       bool keep) {
   // ONNX Runtime has the neutral element of numbers only.
   const auto can_be_empty = [&](std::int64_t axis) {
-    return can_be_zero(x.shape()[static_cast<std::size_t>(axis)]);
+    return onnx::can_be_zero(x.shape()[static_cast<std::size_t>(axis)]);
   };
   if (x.dtype() == DType::kBool && std::ranges::any_of(axes, can_be_empty)) {
     return cast(op, reduced_logical(op, node, cast(op, x, DType::kU8), axes, keep), DType::kBool);

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "lower/positions.h"
-#include "lower/subgraph.h"
+#include "onnx/subgraph.h"
 
 namespace jaxport::lower {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lower/ctx.h"
-#include "lower/subgraph.h"
+#include "onnx/subgraph.h"
 
 namespace jaxport::lower {
 namespace {
@@ -34,7 +34,7 @@ Results recurrent(Ctx& c, std::string_view op, onnx::Args args) {
   const Dims& x = c.operands().back().shape();
   const Dim count = x[0] * x[1];
   Values results =
-      can_be_zero(count) ? unless_zero(c.op, c.dim(count), steps, nothing) : steps(c.op);
+      onnx::can_be_zero(count) ? unless_zero(c.op, c.dim(count), steps, nothing) : steps(c.op);
   for (std::size_t i = 0; i <= states; ++i) c.op.set_shape(results[i], c.out_type(i).shape);
   return results;
 }

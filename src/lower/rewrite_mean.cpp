@@ -5,7 +5,7 @@
 
 #include "axis/size_value.h"
 #include "lower/rewrite.h"
-#include "lower/subgraph.h"
+#include "onnx/subgraph.h"
 #include "lower/window.h"
 
 namespace jaxport::lower {
@@ -84,7 +84,7 @@ Use mean(Graph& graph, const Use& use, const axis::UseCounts& uses) {
   }
   const Dim count = graph.size_of(over);
   // The mean of nothing is NaN, and ReduceMean gives 0.
-  if (can_be_zero(count) || !is_count(graph, q, count)) return {};
+  if (onnx::can_be_zero(count) || !is_count(graph, q, count)) return {};
   return graph.reduce("reduce_mean", x, over, use.node->dtype);
 }
 

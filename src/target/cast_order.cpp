@@ -6,8 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "onnx/builder.h"
-#include "onnx/walk.h"
+#include "target/every_graph.h"
 
 namespace jaxport::target {
 namespace {
@@ -35,14 +34,7 @@ class Mover {
  public:
   explicit Mover(Model& model) : model_(model) {}
 
-  bool rewrite(Graph& graph, Builder& op) {
-    bool changed = false;
-    for (Node& node : graph.nodes) {
-      onnx::for_each_subgraph(node, [&](Graph& inner) {
-        Builder inner_op(op, inner);
-        changed |= rewrite(inner, inner_op);
-      });
-    }
+  bool rewrite(Graph& graph, Builder& op) const {
     std::map<ValueId, Node> transposes;  // by result
     std::set<ValueId> factors;           // of MatMuls whose operands differ in rank
     for (const Node& node : graph.nodes) {
@@ -53,7 +45,7 @@ class Mover {
     const auto crashes = [&](const Node& node) {
       return node.op == "Cast" && transposes.contains(node.in[0]) && factors.contains(node.out[0]);
     };
-    if (std::ranges::none_of(graph.nodes, crashes)) return changed;
+    if (std::ranges::none_of(graph.nodes, crashes)) return false;
     for (Node& node : std::exchange(graph.nodes, {})) {
       if (crashes(node)) exchange(op, node, transposes.at(node.in[0]));
       graph.nodes.push_back(std::move(node));
@@ -77,8 +69,9 @@ class Mover {
 }  // namespace
 
 bool cast_before_transposing(Model& model) {
-  Builder op(model, static_cast<int>(model.opset()), onnx::DTypeRule::kAny);
-  return Mover(model).rewrite(model.graph, op);
+  const Mover mover(model);
+  return rewrite_every_graph(model,
+                             [&](Graph& graph, Builder& op) { return mover.rewrite(graph, op); });
 }
 
 }  // namespace jaxport::target

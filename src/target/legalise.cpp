@@ -13,6 +13,7 @@
 #include "onnx/walk.h"
 #include "target/cast_order.h"
 #include "target/compose.h"
+#include "target/empty_product.h"
 #include "target/kernels.h"
 #include "target/magnitude.h"
 #include "target/plan.h"
@@ -249,8 +250,8 @@ void legalise(Model& model, Target target) {
 
 bool avoid_faults(Model& model, Target target) {
   if (target != Target::kOnnxRuntime) return false;
-  const bool moved = cast_before_transposing(model);
-  return keep_scales(model) || moved;
+  const bool moved = cast_before_transposing(model), kept = keep_scales(model);
+  return guard_empty_products(model) || moved || kept;
 }
 
 }  // namespace jaxport::target

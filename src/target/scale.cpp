@@ -6,8 +6,7 @@
 #include <ranges>
 #include <utility>
 
-#include "onnx/builder.h"
-#include "onnx/walk.h"
+#include "target/every_graph.h"
 
 namespace jaxport::target {
 namespace {
@@ -54,17 +53,10 @@ class Keeper {
  public:
   explicit Keeper(Model& model) : model_(model) {}
 
-  bool rewrite(Graph& graph, Builder& op) {
-    bool changed = false;
-    for (Node& node : graph.nodes) {
-      onnx::for_each_subgraph(node, [&](Graph& inner) {
-        Builder inner_op(op, inner);
-        changed |= rewrite(inner, inner_op);
-      });
-    }
-    if (!has_matmul(graph, model_)) return changed;
+  bool rewrite(Graph& graph, Builder& op) const {
+    if (!has_matmul(graph, model_)) return false;
     const std::vector<bool> is_kept = kept_apart(graph, op);
-    if (std::ranges::find(is_kept, true) == is_kept.end()) return changed;
+    if (std::ranges::find(is_kept, true) == is_kept.end()) return false;
     std::vector<Node> nodes = std::exchange(graph.nodes, {});
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       Node& node = nodes[i];
@@ -143,8 +135,9 @@ class Keeper {
 }  // namespace
 
 bool keep_scales(Model& model) {
-  Builder op(model, static_cast<int>(model.opset()), onnx::DTypeRule::kAny);
-  return Keeper(model).rewrite(model.graph, op);
+  const Keeper keeper(model);
+  return rewrite_every_graph(model,
+                             [&](Graph& graph, Builder& op) { return keeper.rewrite(graph, op); });
 }
 
 }  // namespace jaxport::target

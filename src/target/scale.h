@@ -12,9 +12,8 @@ namespace jaxport::target {
 // * alpha is one number of f32 for all scales around a MatMul: f64 loses digits, the product of
 //   several may leave the range of f32, and 0 and infinities do not meet each element any more.
 // * Of s = c x, t = d s, t @ a and s @ b it merges d first and then forgets that t @ a reads s:
-// when
-//   it merges c too it removes s, and the model does not load. So it is when the numbers of scales
-//   on two ways from s to products differ by one, because each round merges one of each.
+//   when it merges c too it removes s, and the model does not load. So it is when the numbers of
+//   scales on two ways from s to products differ by one, because each round merges one of each.
 bool keep_scales(onnx::Model& model);
 
 }  // namespace jaxport::target

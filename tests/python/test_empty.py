@@ -11,7 +11,7 @@ import pytest
 from jax import lax
 
 import jaxport
-from support.cases import boolean, case, examples_of, f32, i32, parity, run_jax, structs
+from support.cases import boolean, case, examples_of, f16, f32, i32, parity, run_jax, structs
 from support.isolated import RefusalError, Runner
 from support.tolerances import assert_close
 
@@ -269,6 +269,19 @@ DYNAMIC = [
     row("lstm over no steps", lambda x: lstm(x, jnp.zeros((2, 3))), f32("T", 2, 4)),
     row("lstm of no sequences", lambda x, h: lstm(x, h), f32("T", "B", 4), f32("B", 3)),
     row("gru", lambda x: gru(x, jnp.zeros((x.shape[1], 3))), f32("T", "B", 4)),
+    row(
+        "heads of one sequence",
+        lambda x, w: jnp.einsum("thd,hde->the", x, w),
+        f32("B", 3, 4),
+        f32(3, 4, 5),
+    ),
+    row("scores of one sequence", lambda x: jnp.einsum("thd,shd->hts", x * 0.5, x), f32("B", 3, 4)),
+    row("a sum of outer products", lambda x: jnp.einsum("thd,the->hde", x, x + 1), f32("B", 3, 4)),
+    row(
+        "a sum of outer products in f16",
+        lambda x: jnp.einsum("tgd,tge->gde", 0.25 * x, x),
+        f16("B", 3, 4),
+    ),
     row("sizes as arrays", lambda x: (jnp.arange(x.shape[0]), jnp.eye(x.shape[0])), f32("B", 4)),
     row("linear algebra", lambda x: jnp.linalg.inv(x + 5 * jnp.eye(3)), f32("B", 3, 3)),
     row("gradient", jax.grad(lambda x: (jax.nn.softmax(x) * x**2).mean()), f32("B", 4)),

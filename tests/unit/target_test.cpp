@@ -304,6 +304,46 @@ TEST_F(FaultTest, a_cast_stays_where_the_ranks_are_equal) {
   EXPECT_FALSE(avoid_faults(model, Target::kOnnxRuntime));
 }
 
+// x turned as `perm` says, times y.
+class EmptyProductTest : public FaultTest {
+ protected:
+  bool is_guarded(const Dims& shape, std::vector<std::int64_t> perm, const Dims& by) {
+    const Value given = input(DType::kF32, shape);
+    const Value turned = op.Transpose(given, onnx::Args{{"perm", std::move(perm)}});
+    const Value product = op.MatMul(scaled(turned, 0.5), input(DType::kF32, by));
+    op.output(product, "z" + std::to_string(model.graph.outputs.size()));
+    const bool changed = avoid_faults(model, Target::kOnnxRuntime);
+    onnx::name_values(model);
+    onnx::verify(model, "after the faults were avoided");
+    return changed;
+  }
+  DimScope scope;
+  const Dim batch = scope.symbol("B");
+};
+
+TEST_F(EmptyProductTest, a_product_whose_first_dim_is_merged_into_it_stands_in_an_if) {
+  EXPECT_TRUE(is_guarded({batch, 6, 4}, {1, 0, 2}, {6, 4, 5}));
+  EXPECT_THAT(ops_of(model.graph), ElementsAre("Transpose", "Mul", "Shape", "Cast", "If"));
+}
+
+TEST_F(EmptyProductTest, both_orders_of_the_matrix_are_merged) {
+  EXPECT_TRUE(is_guarded({batch, 6, 2, 4}, {1, 2, 3, 0}, {6, 2, batch, 5}));
+}
+
+TEST_F(EmptyProductTest, other_orders_are_not_merged) {
+  EXPECT_FALSE(is_guarded({batch, 6, 4}, {2, 0, 1}, {4, 6, 5}));
+  EXPECT_FALSE(is_guarded({batch, 6, 4}, {0, 2, 1}, {batch, 6, 5}));
+}
+
+TEST_F(EmptyProductTest, neither_are_operands_of_different_rank) {
+  EXPECT_FALSE(is_guarded({batch, 6, 4}, {1, 0, 2}, {4, 5}));
+}
+
+TEST_F(EmptyProductTest, a_size_of_at_least_one_needs_no_guard) {
+  EXPECT_FALSE(is_guarded({3, 6, 4}, {1, 0, 2}, {6, 4, 5}));
+  EXPECT_FALSE(is_guarded({batch + Dim(1), 6, 4}, {1, 0, 2}, {6, 4, 5}));
+}
+
 TEST(Runs, follows_the_registry) {
   EXPECT_TRUE(runs(Target::kOnnxRuntime, "Softmax", 23, DType::kF64));
   EXPECT_FALSE(runs(Target::kOnnxRuntime, "Attention", 23, DType::kF64));

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 Change = Callable[[Any, Sequence[Any], list[Any]], list[Any]]  # equation, operands, results
+Reread = Callable[[Any, Any], Any]  # the equation that made a value, and the value
 
 _JAXPRS = (jax.extend.core.ClosedJaxpr, jax.extend.core.Jaxpr)
 _CALLS = {
@@ -41,17 +42,31 @@ _ROUNDING = {
 
 def primitives(jaxpr: Any) -> set[str]:
     """The names of all primitives, also of those in nested jaxprs."""
-    names = set()
+    return {eqn.primitive.name for eqn in _equations(jaxpr)}
+
+
+def shapes(jaxpr: Any) -> Iterator[tuple[int, ...]]:
+    """Those of all inputs and results, also in nested jaxprs."""
+    yield from (v.aval.shape for v in jaxpr.invars)
+    for eqn in _equations(jaxpr):
+        yield from (v.aval.shape for v in eqn.outvars)
+
+
+def _equations(jaxpr: Any) -> Iterator[Any]:
     for eqn in jaxpr.eqns:
-        names.add(eqn.primitive.name)
+        yield eqn
         for value in jax.tree.leaves(eqn.params, is_leaf=lambda v: isinstance(v, _JAXPRS)):
             if isinstance(value, _JAXPRS):
-                names |= primitives(getattr(value, "jaxpr", value))
-    return names
+                yield from _equations(getattr(value, "jaxpr", value))
 
 
-def interpreted(closed: Any, args: Sequence[Any], change: Change) -> list[Any]:
-    """The results of a jaxpr, those of each equation being changed."""
+def interpreted(
+    closed: Any, args: Sequence[Any], change: Change, reread: Reread | None = None
+) -> list[Any]:
+    """The results of a jaxpr, those of each equation being changed.
+
+    With `reread`, the operands of each equation that are results of others are changed, too.
+    """
     inner, consts = getattr(closed, "jaxpr", closed), getattr(closed, "consts", ())
     names = (*inner.constvars, *inner.invars)
     env: dict[Any, Any] = dict(zip(names, (*consts, *args), strict=True))
@@ -59,18 +74,25 @@ def interpreted(closed: Any, args: Sequence[Any], change: Change) -> list[Any]:
     def read(atom: Any) -> Any:
         return atom.val if isinstance(atom, jax.extend.core.Literal) else env[atom]
 
+    makers: dict[Any, Any] = {}
     for eqn in inner.eqns:
         operands = [read(atom) for atom in eqn.invars]
-        results = change(eqn, operands, _equation(eqn, operands, change))
+        if reread:
+            makes = [None if hasattr(a, "val") else makers.get(a) for a in eqn.invars]
+            operands = [reread(m, x) if m else x for m, x in zip(makes, operands, strict=True)]
+        results = change(eqn, operands, _equation(eqn, operands, change, reread))
         env.update(zip(eqn.outvars, results, strict=True))
+        makers.update(dict.fromkeys(eqn.outvars, eqn))
     return [read(atom) for atom in inner.outvars]
 
 
-def _equation(eqn: Any, operands: list[Any], change: Change) -> list[Any]:
+def _equation(
+    eqn: Any, operands: list[Any], change: Change, reread: Reread | None = None
+) -> list[Any]:
     name, params = eqn.primitive.name, eqn.params
 
     def inside(closed: Any) -> Callable[..., list[Any]]:
-        return lambda *args: interpreted(closed, args, change)
+        return lambda *args: interpreted(closed, args, change, reread)
 
     if name in _CALLS:
         return inside(params.get("jaxpr", params.get("call_jaxpr")))(*operands)
@@ -106,7 +128,8 @@ def rounded_otherwise(closed: Any, args: Sequence[Any], turn: Any) -> list[Any]:
 
     `turn`, an integer, chooses where it is off upwards and where downwards. Small whole numbers
     stay, because arithmetic with them is exact, and so do results that are an operand: fills such
-    as -1e9 absorb what is added to them.
+    as -1e9 absorb what is added to them. In every other turn each reader of a value sees other
+    digits of it: a model may compute it anew.
     """
     count = 0
 
@@ -117,7 +140,14 @@ def rounded_otherwise(closed: Any, args: Sequence[Any], turn: Any) -> list[Any]:
         count += 1
         return [_nudged(r, operands, turn * 97 + count * 40503) for r in results]
 
-    return interpreted(closed, args, nudged)
+    def reread(maker: Any, value: Any) -> Any:
+        nonlocal count
+        if maker.primitive.name not in _ROUNDING:
+            return value
+        count += 1
+        return jnp.where(turn % 2 == 1, _nudged(value, (), turn * 89 + count * 40503), value)
+
+    return interpreted(closed, args, nudged, reread)
 
 
 def _nudged(result: Any, operands: Sequence[Any], salt: Any) -> Any:

@@ -25,6 +25,7 @@ from fuzz.programs.closeness import (
     within,
 )
 from fuzz.programs.generate import input_structs
+from fuzz.programs.interpret import shapes
 from fuzz.programs.program import Program, function_of, function_source
 from fuzz.programs.values import arrays
 from jaxport import _jax, runtime
@@ -88,18 +89,22 @@ class Clock:
 
 
 def judge(
-    program: Program, given: Sequence[Results] = (), alter: Callable[[Any], Any] = lambda f: f
+    program: Program,
+    given: Sequence[Results] = (),
+    alter: Callable[[Any], Any] = lambda f: f,
+    jax_ran: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """What becomes of a program; `given` takes the place of its random inputs.
 
-    `alter` changes the function before it is converted: tests plant faults with it.
+    `alter` changes the function before it is converted: tests plant faults with it. `jax_ran` is
+    called when JAX has run the program, which ends the process when XLA fails on it.
     """
     clock = Clock()
     with np.errstate(all="ignore"):
         try:
             inputs = list(given) or [arrays(program, i) for i in range(len(program.values))]
             with _jax.double_precision(program.options.double):
-                stop = _run(program, inputs, alter, clock)
+                stop = _run(program, inputs, alter, jax_ran, clock)
         except _StopError as error:
             stop = error
         except Exception as error:
@@ -115,7 +120,11 @@ def judge(
 
 
 def _run(
-    program: Program, inputs: list[Results], alter: Callable[[Any], Any], clock: Clock
+    program: Program,
+    inputs: list[Results],
+    alter: Callable[[Any], Any],
+    jax_ran: Callable[[], None],
+    clock: Clock,
 ) -> _StopError:
     f = function_of(program)
     compiled = jax.jit(f)
@@ -132,6 +141,7 @@ def _run(
             wanted.append(
                 want if 0 not in sizes.values() or _is_defined(program, sizes, want) else None
             )
+    jax_ran()
     model = _converted(alter(f), program, clock)
     session = _loaded(model, program, clock)
     if session is None or not _runs_as_written(program):
@@ -143,8 +153,7 @@ def _run(
         try:
             have = clock("run", lambda v=values: _model_results(session, v))
         except Exception as error:
-            sizes = program.sizes[turn % len(program.sizes)]
-            refusal = known.refusal_of_nothing(_line(error)) if 0 in sizes.values() else None
+            refusal = known.refusal_of_nothing(_line(error)) if _is_empty(program, values) else None
             if not refusal:
                 raise _StopError("failed", _line(error), turn, want) from None
             worst = _StopError("no empty", refusal)
@@ -156,6 +165,14 @@ def _run(
         if verdict.kind != "right" and worst.kind != "known":
             worst = verdict
     return worst
+
+
+def _is_empty(program: Program, values: Results) -> bool:
+    """Whether something on the way has a symbolic size that is 0, such as x[1:-1] of two rows."""
+    if not any(program.sizes):
+        return False
+    closed = jax.make_jaxpr(function_of(program))(*values)
+    return any(0 in shape for shape in shapes(closed.jaxpr))
 
 
 def _runs_as_written(program: Program) -> bool:

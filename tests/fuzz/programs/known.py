@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fuzz.programs.interpret import interpreted, primitives
+from fuzz.programs.interpret import Change, interpreted, primitives
 from fuzz.programs.program import Program, function_of, function_source
 
 Results = list[np.ndarray]
@@ -29,7 +29,8 @@ class Quirk:
 
     With `beyond`, they differ where those of `beyond(operands)` are infinite; with `instead`, they
     are those of other operands; with `noise`, they are off as it has them, upwards and downwards.
-    Of elements that change, those are excused that `permits(want, have)`.
+    Of elements that change, those are excused that `permits(want, have)`; with `among`, those that
+    lie between the results of such runs.
     """
 
     name: str
@@ -37,8 +38,9 @@ class Quirk:
     where: Callable[[Sequence[Any], Any], Any] = lambda operands, result: False
     beyond: Callable[[Any], Any] | None = None
     instead: Callable[[Any], Any] | None = None
-    noise: Callable[[Sequence[Any], Any, float], Any] | None = None
+    noise: Callable[[Sequence[Any], Any, Any], Any] | None = None
     permits: Callable[[np.ndarray, np.ndarray], Any] = lambda want, have: True
+    among: bool = False
     opsets: range = range(27)
     targets: tuple[str, ...] = ("onnxruntime", "onnx")
     raised_only: bool = False
@@ -59,17 +61,17 @@ def _negative_zero(args: Sequence[Any], result: Any) -> Any:
     return (result == 0) & jnp.signbit(result)
 
 
-def _digits_of_one(args: Sequence[Any], result: Any, sign: float) -> Any:
+def _digits_of_one(args: Sequence[Any], result: Any, sign: Any) -> Any:
     """A sum with 1 that cancels, down to 0; 16-bit numbers are computed in f32."""
     unit = jnp.finfo(jnp.promote_types(result.dtype, jnp.float32)).eps
     return jnp.maximum(result + sign * unit, 0)
 
 
-def _exponential_less_one(args: Sequence[Any], result: Any, sign: float) -> Any:
+def _exponential_less_one(args: Sequence[Any], result: Any, sign: Any) -> Any:
     return result + sign * jnp.finfo(jnp.promote_types(result.dtype, jnp.float32)).eps
 
 
-def _subnormal_steps(args: Sequence[Any], result: Any, sign: float) -> Any:
+def _subnormal_steps(args: Sequence[Any], result: Any, sign: Any) -> Any:
     return jnp.where(jnp.abs(args[0]) < 4e-36, result * (1 + sign * 1e-5), result)
 
 
@@ -78,6 +80,8 @@ def _kernel_is_not_finite(args: Sequence[Any], result: Any) -> Any:
 
 
 def _only_model_is_nan(want: np.ndarray, have: np.ndarray) -> np.ndarray:
+    if not jnp.issubdtype(want.dtype, jnp.floating):
+        return np.ones(want.shape, bool)  # the NaN was on its way
     return np.asarray((want == want) & (have != have))
 
 
@@ -99,8 +103,22 @@ def _bias_of_lowest(args: Sequence[Any], result: Any) -> Any:
     return (rows[0].all(-1, keepdims=True) | rows[1].all(-1, keepdims=True)) & (rows[0] | True)
 
 
-def _sign_of_zero(args: Sequence[Any], result: Any, sign: float) -> Any:
+def _sign_of_zero(args: Sequence[Any], result: Any, sign: Any) -> Any:
     return jnp.where(result == 0, jnp.asarray(sign * 0.0, result.dtype), result)
+
+
+def _nan_as(number: float) -> Callable[[Any], Any]:
+    return lambda x: jnp.where(jnp.isnan(x), jnp.asarray(number, x.dtype), x)
+
+
+def _digits_of_one_over(args: Sequence[Any], result: Any, sign: Any) -> Any:
+    """1 / (1 + exp(-x)) is a Sigmoid."""
+    is_of_one = (args[0] == 1) & (args[1] >= 1)
+    return jnp.where(is_of_one, _digits_of_one(args, result, sign), result)
+
+
+def _only_jax_is_nan(want: np.ndarray, have: np.ndarray) -> np.ndarray:
+    return np.asarray((want != want) & np.isinf(have))
 
 
 def _size(x: Any) -> Any:
@@ -143,7 +161,8 @@ def _is_float(x: Any) -> bool:
 
 # A window with another start than its own neutral element is a plain reduce_window.
 _WINDOWS = ("reduce_window", "reduce_window_max", "reduce_window_min")
-_EXTREMES = ("reduce_max", "reduce_min", "cummax", "cummin", "scatter-max", "scatter-min")
+_MAXIMA = ("reduce_max", "cummax", "scatter-max", "reduce_window_max")
+_MINIMA = ("reduce_min", "cummin", "scatter-min", "reduce_window_min")
 
 _SUMS = ("cumsum", "dot_general", "conv_general_dilated", "reduce_sum", "reduce_window_sum")
 _PRODUCTS = ("cumprod", "reduce_prod", "reduce_window")
@@ -151,8 +170,16 @@ _PRODUCTS = ("cumprod", "reduce_prod", "reduce_window")
 QUIRKS = [
     Quirk(
         "a maximum or minimum of numbers with NaN among them ignores NaN",
-        (*_EXTREMES, *_WINDOWS),
+        (*_MAXIMA, *_MINIMA, *_WINDOWS),
         _nan_before,
+    ),
+    *(
+        Quirk(
+            "a maximum or minimum of numbers with NaN among them ignores NaN",
+            primitives,
+            instead=_nan_as(number),
+        )
+        for primitives, number in ((_MAXIMA, -np.inf), (_MINIMA, np.inf))
     ),
     Quirk("MaxPool gives the largest number for infinity", _WINDOWS, _infinite),
     Quirk("Where gives 0 for -0", ("select_n",), _negative_zero),
@@ -206,8 +233,29 @@ QUIRKS = [
         permits=_jax_overflows,
         spelled="nan_to_num",  # which gives other numbers in 64 bits
     ),
+    Quirk(
+        "a sum or product in another order overflows on its way",
+        ("reduce_sum",),  # of a norm, whose squares overflow in 32 bits and not in 64
+        beyond=_size,
+        permits=_only_jax_overflows,
+        among=True,
+        raised_only=True,
+    ),
+    Quirk(
+        "a sum along which an operand is repeated is taken of the other operand first",
+        ("dot_general",),
+        _nan_before,
+        permits=_only_jax_is_nan,
+    ),
     Quirk("the sign of a NaN", ("bitcast_convert_type",), instead=_other_sign_of_nan),
     Quirk("Sigmoid has the digits of 1, not of itself", ("logistic",), noise=_digits_of_one),
+    Quirk(
+        "Sigmoid has the digits of 1, not of itself",
+        ("div",),
+        noise=_digits_of_one_over,
+        raised_only=True,
+        beside="exp",
+    ),
     Quirk(
         "Gelu adds 1 and erf, which cancels far to the left",
         ("erfc",),
@@ -257,7 +305,7 @@ def refusal_of_nothing(message: str) -> str | None:
 
 
 # What stands at the excused places, in one run each: results that do not depend on it stay.
-STAND_INS = (0.0, 1.0, -7.25)
+STAND_INS = (0.0, 1.0, -7.25, 1.5, 0.7, 2.3, -0.4, 5.1, -1.9, 0.3, 3.3, -2.7)
 NOISE_FACTOR = 2.0  # errors of several places may add up
 
 
@@ -271,8 +319,8 @@ def excused(
     for quirk in QUIRKS:
         if names.isdisjoint(quirk.primitives) or not _applies(quirk, program, names):
             continue
-        changes = (1.0, -1.0) if quirk.noise else STAND_INS
-        first, *others = [_run(closed, values, quirk, change) for change in (None, *changes)]
+        changes = (1.0, -1.0) if quirk.noise else (0.0,) if quirk.instead else STAND_INS
+        first, *others = _runs(closed, values, quirk, changes)
         masks = [
             _changed(quirk, a, [other[i] for other in others], have[i])
             & quirk.permits(want[i], have[i])
@@ -302,6 +350,10 @@ def _changed(
         first, have, *others = [np.asarray(a, np.float64) for a in (first, have, *others)]
         most = np.maximum.reduce([np.abs(other - first) for other in others])
         mask &= ~(np.abs(have - first) > NOISE_FACTOR * most)
+    if quirk.among:
+        low, high = np.fmin.reduce(others), np.fmax.reduce(others)
+        margin = np.abs(high - low) * NOISE_FACTOR
+        mask &= (low - margin <= have) & (have <= high + margin)
     return np.asarray(mask)
 
 
@@ -309,11 +361,21 @@ def _differs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray((a != b) & ~((a != a) & (b != b)))
 
 
-def _run(closed: Any, values: Results, quirk: Quirk, stand_in: float | None) -> Results:
+def _runs(
+    closed: Any, values: Results, quirk: Quirk, changes: Sequence[float]
+) -> Iterator[Results]:
+    """The results of JAX, and those with each of the stand-ins at the excused places."""
+    arrays = [jnp.asarray(a) for a in values]
+    as_it_is = jax.jit(lambda *args: interpreted(closed, args, lambda eqn, _, results: results))
+    changed = jax.jit(lambda stand_in, *args: interpreted(closed, args, _replaced(quirk, stand_in)))
+    yield [np.asarray(r) for r in as_it_is(*arrays)]
+    for change in changes:
+        yield [np.asarray(r) for r in changed(jnp.float32(change), *arrays)]
+
+
+def _replaced(quirk: Quirk, stand_in: Any) -> Change:
     def replaced(eqn: Any, operands: Sequence[Any], results: list[Any]) -> list[Any]:
         if eqn.primitive.name not in quirk.primitives or not quirk.only(eqn.params):
-            return results
-        if stand_in is None:
             return results
         if quirk.instead:
             return _of_others(eqn, operands, quirk.instead)
@@ -326,12 +388,17 @@ def _run(closed: Any, values: Results, quirk: Quirk, stand_in: float | None) -> 
         else:
             places = [_is_float(r) and quirk.where(operands, r) for r in results]
         return [
-            jnp.where(place, jnp.asarray(stand_in, r.dtype), r) if _is_float(r) else r
+            jnp.where(place, _varied(stand_in, r), r) if _is_float(r) else r
             for place, r in zip(places, results, strict=True)
         ]
 
-    run = jax.jit(lambda *args: interpreted(closed, args, replaced))
-    return [np.asarray(r) for r in run(*map(jnp.asarray, values))]
+    return replaced
+
+
+def _varied(stand_in: Any, like: Any) -> Any:
+    """Numbers that differ, so that what orders or compares them sees that they were replaced."""
+    places = jnp.arange(like.size).reshape(like.shape)
+    return (stand_in * (1 + (places * 0.618 + stand_in * 0.37) % 1)).astype(like.dtype)
 
 
 def _of_others(eqn: Any, operands: Sequence[Any], change: Callable[[Any], Any]) -> list[Any]:

@@ -60,7 +60,7 @@ def shrunk(
     progress = True
     while progress:
         progress = False
-        for candidate in _candidates(case):
+        for candidate in _candidates(case, outcome.kind != "crash"):
             if asked >= most or time.monotonic() > end:
                 return case, outcome
             asked += 1
@@ -75,9 +75,14 @@ def _alike(a: Any, b: Any) -> bool:
     return a.kind == b.kind and (a.kind == "wrong" or skeleton(a.detail) == skeleton(b.detail))
 
 
-def _candidates(case: Case) -> Iterator[Case]:
-    """Smaller cases, the boldest first; some of them are not valid programs."""
-    for ways in (_plain, _fewer_outputs, _tails, _heads, _fewer_steps, _static, _smaller, _simpler):
+def _candidates(case: Case, runs: bool) -> Iterator[Case]:
+    """Smaller cases, the boldest first; some of them are not valid programs.
+
+    Where JAX `runs` the program, results of steps are computed, in this process.
+    """
+    tails = (_tails,) if runs else ()
+    rest = (_heads, _fewer_steps, _static, _smaller, _simpler)
+    for ways in (_plain, _fewer_outputs, *tails, *rest):
         for program, values in ways(case):
             tidy = cleaned(program)
             names = {given.name for given in tidy.inputs}

@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import multiprocessing
 import os
 from importlib.metadata import version
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, cast
 
 from fuzz.programs.program import Program
 
 START_LIMIT = 300.0  # seconds until a process has imported JAX
 PROGRAMS_BETWEEN_CLEANUPS = 100  # JAX keeps every compiled function until it is told not to
 PROGRAMS_OF_ONE_PROCESS = 2000
+JAX_RAN = "JAX has run the program"  # the first answer: what goes wrong later is not JAX's fault
 
 # XLA need not optimise what runs once; this changes the time it takes and not what it means.
 XLA_FLAGS = (
@@ -54,9 +56,11 @@ def _work(connection: Connection) -> None:
         except EOFError:
             return
         if task.fault:
+            connection.send(JAX_RAN)
             _fail(task.fault)
         program = task.program or generate(task.seed)
-        connection.send((program, judge(program, task.given)))
+        jax_ran = functools.partial(connection.send, JAX_RAN)
+        connection.send((program, judge(program, task.given, jax_ran=jax_ran)))
         if count % PROGRAMS_BETWEEN_CLEANUPS == 0:
             jax.clear_caches()
 
@@ -86,17 +90,20 @@ class Worker:
             self.stop()
         connection = self._connection or self._start()
         self._count += 1
+        has_run = False
         try:
             connection.send(task)
-            if connection.poll(self._limit):
-                answer: tuple[Program, Any] = connection.recv()
-                return answer
-            outcome = Outcome("timeout", f"more than {self._limit:g} s")
+            while connection.poll(self._limit):
+                answer = connection.recv()
+                if answer != JAX_RAN:
+                    return cast("tuple[Program, Any]", answer)
+                has_run = True
+            kind, detail = "timeout", f"more than {self._limit:g} s"
         except (EOFError, ConnectionError):
             self._process.join(10)
-            outcome = Outcome("crash", f"the process ended with {self._process.exitcode}")
+            kind, detail = "crash", f"the process ended with {self._process.exitcode}"
         self.stop()
-        return self._program(task), outcome
+        return self._program(task), Outcome(kind if has_run else "not run", detail)
 
     def _program(self, task: Task) -> Program:
         if task.program:

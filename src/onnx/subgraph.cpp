@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lower/subgraph.h"
+#include "onnx/subgraph.h"
 
 #include <algorithm>
 
-namespace jaxport::lower {
+namespace jaxport::onnx {
 
-std::shared_ptr<onnx::Graph> subgraph(onnx::Builder& outer, const Build& fill) {
-  auto graph = std::make_shared<onnx::Graph>();
-  onnx::Builder op(outer, *graph);
-  for (const onnx::Value& value : fill(op)) op.output(value, "");
+std::shared_ptr<Graph> subgraph(Builder& outer, const Build& fill) {
+  auto graph = std::make_shared<Graph>();
+  Builder op(outer, *graph);
+  for (const Value& value : fill(op)) op.output(value, "");
   return graph;
 }
 
@@ -26,12 +26,11 @@ bool can_be_zero(const Dim& size) {
          std::ranges::none_of(terms, [](const DimTerm& t) { return t.factors.empty(); });
 }
 
-onnx::Values unless_zero(onnx::Builder& op, onnx::Value count, const Build& values,
-                         const Build& otherwise) {
+Values unless_zero(Builder& op, Value count, const Build& values, const Build& otherwise) {
   const auto some = subgraph(op, values), none = subgraph(op, otherwise);
-  const onnx::Value is_some = op.Cast(count, onnx::Args{{"to", DType::kBool}});
+  const Value is_some = op.Cast(count, Args{{"to", DType::kBool}});
   return op.call_n("If", {is_some}, some->outputs.size(),
                    {{"then_branch", some}, {"else_branch", none}});
 }
 
-}  // namespace jaxport::lower
+}  // namespace jaxport::onnx

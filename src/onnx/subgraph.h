@@ -7,12 +7,12 @@
 
 #include "onnx/builder.h"
 
-namespace jaxport::lower {
+namespace jaxport::onnx {
 
-using Build = std::function<onnx::Values(onnx::Builder&)>;
+using Build = std::function<Values(Builder&)>;
 
 // A graph inside that of `outer`; `fill` builds it and returns its outputs.
-std::shared_ptr<onnx::Graph> subgraph(onnx::Builder& outer, const Build& fill);
+std::shared_ptr<Graph> subgraph(Builder& outer, const Build& fill);
 
 // Whether the size is 0 for some sizes of the inputs. JAX takes symbols to be at least 1, but an
 // empty batch reaches a model all the same.
@@ -20,7 +20,6 @@ bool can_be_zero(const Dim& size);
 
 // What `values` builds, or what `otherwise` builds where `count` (i64[1]) turns out to be 0: for
 // kernels of ONNX Runtime that fail or crash then.
-onnx::Values unless_zero(onnx::Builder& op, onnx::Value count, const Build& values,
-                         const Build& otherwise);
+Values unless_zero(Builder& op, Value count, const Build& values, const Build& otherwise);
 
-}  // namespace jaxport::lower
+}  // namespace jaxport::onnx

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/empty_product.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <ranges>
+#include <utility>
+#include <vector>
+
+#include "onnx/subgraph.h"
+#include "target/every_graph.h"
+
+namespace jaxport::target {
+namespace {
+
+using onnx::Builder;
+using onnx::Graph;
+using onnx::Model;
+using onnx::Node;
+using onnx::Value;
+using onnx::ValueId;
+using onnx::Values;
+
+const std::vector<std::int64_t>& order_of(const Node& transpose) {
+  return std::get<std::vector<std::int64_t>>(transpose.attr("perm")->value);
+}
+
+// [1, 2, …, n - 2] and then 0 and n - 1 in either order.
+bool moves_first_dim_into_matrices(const Node& node) {
+  if (node.op != "Transpose" || !node.attr("perm")) return false;
+  const auto& order = order_of(node);
+  const auto batch = static_cast<std::int64_t>(order.size()) - 2;
+  const auto is_next = [&](std::int64_t i) { return order[static_cast<std::size_t>(i)] == i + 1; };
+  return batch > 0 && std::ranges::all_of(std::views::iota(std::int64_t{0}, batch), is_next);
+}
+
+// The nodes from such a Transpose to an operand of a product that are merged with it, the last
+// first; empty when there is none.
+using Way = std::vector<Node>;
+
+class Guard {
+ public:
+  Guard(Model& model, Graph& graph, Builder& op) : model_(model), graph_(graph), op_(op) {
+    for (const Node& node : graph.nodes) {
+      if (is_merged(node)) producers_.emplace(node.out[0], node);
+    }
+  }
+
+  bool rewrite() {
+    const auto is_guarded = [&](const Node& node) {
+      return node.op == "MatMul" && rank(node.in[0]) == rank(node.in[1]) &&
+             !(way_to(node.in[0]).empty() && way_to(node.in[1]).empty());
+    };
+    if (std::ranges::none_of(graph_.nodes, is_guarded)) return false;
+    for (Node& node : std::exchange(graph_.nodes, {})) {
+      if (is_guarded(node)) {
+        guard(node);
+      } else {
+        graph_.nodes.push_back(std::move(node));
+      }
+    }
+    return true;
+  }
+
+ private:
+  std::size_t rank(ValueId id) const { return model_.values[id].type->shape->size(); }
+  DType dtype(ValueId id) const { return model_.values[id].type->dtype; }
+
+  // Of a product with a constant of one element, which operand the constant is.
+  std::optional<std::size_t> scale_of(const Node& node) const {
+    for (std::size_t i = node.op == "Div" ? 1 : 0; i < 2; ++i) {
+      const Tensor* constant = op_.known(Value(&op_, node.in[i]));
+      if (constant && constant->size() == 1) return i;
+    }
+    return std::nullopt;
+  }
+  bool is_merged(const Node& node) const {
+    if (node.op == "Mul" || node.op == "Div") return scale_of(node).has_value();
+    return node.op == "Cast" || moves_first_dim_into_matrices(node);
+  }
+  ValueId operand_of(const Node& node) const {
+    const bool is_scale = node.op == "Mul" || node.op == "Div";
+    return node.in[is_scale ? 1 - *scale_of(node) : 0];
+  }
+
+  Way way_to(ValueId id) const {
+    Way way;
+    for (auto it = producers_.find(id); it != producers_.end(); it = producers_.find(id)) {
+      way.push_back(it->second);
+      id = operand_of(it->second);
+      if (it->second.op != "Transpose") continue;
+      return onnx::can_be_zero(model_.values[id].type->shape->front()) ? way : Way{};
+    }
+    return {};
+  }
+
+  void guard(const Node& product) {
+    op_.set_origin(model_.origins[product.origin]);
+    const Way ways[] = {way_to(product.in[0]), way_to(product.in[1])};
+    const auto build = [&](bool merges) {
+      return [&, merges](Builder& op) -> Values {
+        Value operands[2];
+        for (std::size_t i = 0; i < 2; ++i) {
+          operands[i] = ways[i].empty() ? Value(&op, product.in[i]) : again(op, ways[i], merges);
+        }
+        return {op.MatMul(operands[0], operands[1])};
+      };
+    };
+    onnx::unless_zero(op_, smallest(ways), build(true), build(false));
+    graph_.nodes.back().out = product.out;
+  }
+
+  // The least of the first dims of what the Transposes are given.
+  Value smallest(const Way (&ways)[2]) {
+    Values sizes;
+    for (const Way& way : ways) {
+      if (way.empty()) continue;
+      const onnx::Args first{{"start", 0}, {"end", 1}};
+      sizes.push_back(op_.Shape(Value(&op_, operand_of(way.back())), first));
+    }
+    return sizes.size() == 1 || sizes[0] == sizes[1] ? sizes[0] : op_.Min(sizes);
+  }
+
+  // The nodes of the way once more. A Transpose of one more dim is not merged.
+  Value again(Builder& op, const Way& way, bool merges) const {
+    Value value(&op, operand_of(way.back()));
+    for (const Node& node : way | std::views::reverse) {
+      if (node.op == "Cast") {
+        value = op.Cast(value, onnx::Args{{"to", dtype(node.out[0])}});
+      } else if (node.op != "Transpose") {
+        const std::size_t at = *scale_of(node);
+        Values operands{value, value};
+        operands[at] = Value(&op, node.in[at]);
+        value = op.call(node.op, operands);
+      } else if (merges) {
+        value = op.Transpose(value, onnx::Args{{"perm", order_of(node)}});
+      } else {
+        std::vector<std::int64_t> order{0};
+        for (std::int64_t i : order_of(node)) order.push_back(i + 1);
+        const Value more = op.Unsqueeze(value, op.ints({0}));
+        value = op.Squeeze(op.Transpose(more, onnx::Args{{"perm", order}}), op.ints({0}));
+      }
+    }
+    return value;
+  }
+
+  Model& model_;
+  Graph& graph_;
+  Builder& op_;
+  std::map<ValueId, Node> producers_;
+};
+
+}  // namespace
+
+bool guard_empty_products(Model& model) {
+  return rewrite_every_graph(
+      model, [&](Graph& graph, Builder& op) { return Guard(model, graph, op).rewrite(); });
+}
+
+}  // namespace jaxport::target

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/every_graph.h"
+
+#include "onnx/walk.h"
+
+namespace jaxport::target {
+namespace {
+
+bool rewritten(onnx::Graph& graph, onnx::Builder& op, const RewriteGraph& rewrite) {
+  bool changed = false;
+  for (onnx::Node& node : graph.nodes) {
+    onnx::for_each_subgraph(node, [&](onnx::Graph& inner) {
+      onnx::Builder inner_op(op, inner);
+      changed |= rewritten(inner, inner_op, rewrite);
+    });
+  }
+  return rewrite(graph, op) || changed;
+}
+
+}  // namespace
+
+bool rewrite_every_graph(onnx::Model& model, const RewriteGraph& rewrite) {
+  onnx::Builder op(model, static_cast<int>(model.opset()), onnx::DTypeRule::kAny);
+  return rewritten(model.graph, op, rewrite);
+}
+
+}  // namespace jaxport::target
