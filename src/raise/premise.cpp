@@ -250,6 +250,13 @@ Nodes unsorted_sources(const axis::Node& root) {
 
 }  // namespace
 
+namespace {
+
+bool is_number(const axis::Node& node) {
+  return node.kind == axis::Kind::kConstant || node.kind == axis::Kind::kIota;
+}
+
+// Computed from constants and from what `of` is computed from, in a bounded number of nodes.
 bool is_made_of(const axis::Node& value, const axis::Node& of) {
   const Nodes unsorted_known = unsorted_sources(of);
   Nodes unsorted_seen{&value};
@@ -258,8 +265,28 @@ bool is_made_of(const axis::Node& value, const axis::Node& of) {
     const axis::Node& node = *pending.back();
     pending.pop_back();
     if (unsorted_known.contains(&node)) continue;
-    const bool is_leaf = node.kind == axis::Kind::kConstant || node.kind == axis::Kind::kIota;
-    if (node.edges.empty() && !is_leaf) return false;
+    if (node.edges.empty() && !is_number(node)) return false;
+    for (const axis::Edge& edge : node.edges) {
+      if (unsorted_seen.insert(edge.node).second) pending.push_back(edge.node);
+    }
+    if (unsorted_seen.size() > kMostNodes) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_made_of_maxima(const axis::Node& value, const axis::Node& of) {
+  Nodes unsorted_seen{&value};
+  std::vector<const axis::Node*> pending{&value};
+  while (!pending.empty()) {
+    const axis::Node& node = *pending.back();
+    pending.pop_back();
+    if (node.is(axis::Kind::kReduce, "reduce_max") || node.dtype == DType::kBool) {
+      if (!is_made_of(node, of)) return false;
+      continue;
+    }
+    if (node.edges.empty() && !is_number(node)) return false;
     for (const axis::Edge& edge : node.edges) {
       if (unsorted_seen.insert(edge.node).second) pending.push_back(edge.node);
     }

@@ -3,10 +3,10 @@
 // log_softmax(x) = (x - c) - log sum_s exp(x - c)
 // logsumexp(x)   = log sum_s exp(x - c) + c
 //
-// Any c that does not vary along s gives the same value, so c is not matched: it may be the
-// maximum, the maximum guarded against infinities, or absent. It stays when it comes from
-// elsewhere. exp2(y) is exp(y log 2). An exponential that is set to zero where a mask is false, or
-// multiplied with the mask, has -inf as exponent there.
+// Any c that does not vary along s gives the same value, so its form is not matched: it may be the
+// maximum, the maximum guarded against infinities, or absent. Anything else stays, because it may
+// be infinite where the maximum is not. exp2(y) is exp(y log 2). An exponential that is set to zero
+// where a mask is false, or multiplied with the mask, has -inf as exponent there.
 #include "raise/softmax.h"
 
 #include <limits>
@@ -31,14 +31,17 @@ bool is_exp(const axis::Node& node) {
   return node.is(Kind::kPointwise, "exp") || node.is(Kind::kPointwise, "exp2");
 }
 
-// Drops subtrahends that do not vary along s, as long as no label of x is lost with them, and no
-// NaN that x does not have.
+// The largest element along s, possibly guarded: what cancels in a softmax of x.
+bool is_shift(const Use& c, const Use& x, const Labels& s) {
+  return same_set(c.flat(), axis::without(x.flat(), s)) && is_made_of_maxima(*c.node, *x.node);
+}
+
+// Drops such subtrahends.
 Use without_shift(Graph& graph, Use x, const Labels& s) {
   for (int i = 0; i < kMaxShifts && is_pointwise(x, "sub"); ++i) {
     Use kept = graph.child(x, 0);
     const Use shift = graph.child(x, 1);
-    if (axis::intersects(shift.flat(), s) || !same_set(kept.flat(), x.flat())) break;
-    if (!is_made_of(*shift.node, *kept.node)) break;
+    if (!same_set(kept.flat(), x.flat()) || !is_shift(shift, kept, s)) break;
     x = std::move(kept);
   }
   if (!is_pointwise(x, "mul") || !graph.scalar_value(graph.child(x, 1))) return x;
@@ -221,8 +224,8 @@ Use match_logsumexp(const Matcher& m, const Use& root) {
     if (graph.child(root, 1 - i) != c) {
       return m.miss("logsumexp", root, "what is added is not what was subtracted");
     }
-    if (!is_made_of(*c.node, *x.node)) {
-      return m.miss("logsumexp", root, "what is subtracted comes from elsewhere, with its own NaN");
+    if (!is_shift(c, x, sum->over)) {
+      return m.miss("logsumexp", root, "what is subtracted may be infinite where no maximum is");
     }
     if (same_set(x.flat(), y.flat())) {
       return graph.macro("logsumexp", {x}, root.flat(), root.node->dtype, {{"s", sum->over}});

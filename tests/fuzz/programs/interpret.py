@@ -124,12 +124,12 @@ def _scan(params: Any, operands: list[Any], step: Callable[..., list[Any]]) -> l
 
 
 def rounded_otherwise(closed: Any, args: Sequence[Any], turn: Any) -> list[Any]:
-    """The results of a jaxpr each of whose operations is off by a unit in the last place.
+    """The results of a jaxpr each of whose operations is off by a unit in the last place, or not.
 
-    `turn`, an integer, chooses where it is off upwards and where downwards. Small whole numbers
-    stay, because arithmetic with them is exact, and so do results that are an operand: fills such
-    as -1e9 absorb what is added to them. In every other turn each reader of a value sees other
-    digits of it: a model may compute it anew.
+    `turn`, an integer, chooses where it is off upwards, where downwards and where it is not. Small
+    whole numbers stay, because arithmetic with them is exact, and so do results that are an
+    operand: fills such as -1e9 absorb what is added to them. In every other turn each reader of a
+    value sees other digits of it: a model may compute it anew.
     """
     count = 0
 
@@ -157,7 +157,7 @@ def _nudged(result: Any, operands: Sequence[Any], salt: Any) -> Any:
     bits = places * jnp.uint32(2654435761) + jnp.asarray(salt, jnp.uint32) * jnp.uint32(2246822519)
     bits = (bits ^ (bits >> 15)) * jnp.uint32(2146121005)
     bits = (bits ^ (bits >> 13)) * jnp.uint32(2221713035)
-    sign = jnp.where(bits & jnp.uint32(1 << 16) != 0, 1.0, -1.0)
+    sign = ((bits >> 16) % 3).astype(jnp.float32) - 1.0
     unit = float(jnp.finfo(result.dtype).eps)
     moved = (result * (1 + sign * unit).astype(result.real.dtype)).astype(result.dtype)
     real = jnp.real(result)
@@ -168,4 +168,10 @@ def _nudged(result: Any, operands: Sequence[Any], salt: Any) -> Any:
     for operand in operands:
         if jnp.shape(operand) in ((), result.shape) and operand.dtype == result.dtype:
             keep |= jnp.abs(result) == jnp.abs(operand)
-    return jnp.where(keep | ~jnp.isfinite(moved), result, moved)
+    return _rounded(jnp.where(keep | ~jnp.isfinite(moved), result, moved))
+
+
+def _rounded(x: Any) -> Any:
+    """XLA computes chains of 16-bit operations in 32 bits unless it is told to round each."""
+    info = jnp.finfo(x.dtype)
+    return lax.reduce_precision(x, info.nexp, info.nmant) if info.bits == 16 else x
