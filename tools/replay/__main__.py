@@ -59,16 +59,12 @@ def versions(base: str, jobs: int) -> tuple[Version, Version]:
     """Both versions, built."""
     commit = base_commit(base)
     print(f"before: {git('log', '-1', '--format=%h %s', commit)}", flush=True)
-    print(f"after:  {git('log', '-1', '--format=%h %s')}{changes()}", flush=True)
+    changes = len(git("status", "--porcelain").splitlines())
+    print(f"after:  {git('log', '-1', '--format=%h %s')}, {changes} files changed", flush=True)
     before, after = check_out(commit), Version("after", ROOT)
     build(after, jobs)
     build(before, jobs, compiler_of(after))
     return before, after
-
-
-def changes() -> str:
-    count = len(git("status", "--porcelain").splitlines())
-    return f", with {count} changed or new files" if count else ""
 
 
 def differences(before: Version, after: Version, every: int, jobs: int) -> list[Difference]:
@@ -103,12 +99,12 @@ def table(rows: Sequence[Difference]) -> Iterator[str]:
 
 
 def show(rows: Sequence[Difference]) -> None:
+    """Prints the table, and writes all of it to the report."""
     lines = list(table(rows))
-    REPORT.write_text("\n".join(lines) + "\n")
-    print("\n" + "\n".join(lines[: MOST_ROWS + 1]))
-    if len(rows) > MOST_ROWS:
-        print(f"… and {len(rows) - MOST_ROWS} more in {REPORT.relative_to(ROOT)}")
-    print(f"\nmodels, traces and errors: {DIFFERENT.relative_to(ROOT)}")
+    REPORT.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if rows:
+        print("", *lines[: MOST_ROWS + 1], "", sep="\n")
+        print(f"all rows: {REPORT.relative_to(ROOT)}; models: {DIFFERENT.relative_to(ROOT)}/")
 
 
 def main() -> int:
@@ -121,8 +117,7 @@ def main() -> int:
     except ReplayError as error:
         print(f"replay: {error}", file=sys.stderr)
         return 2
-    if found:
-        show(found)
+    show(found)
     print(f"{len(found) or 'no'} models differ; {time.monotonic() - start:.0f} s in all")
     return 1 if found else 0
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import sys
 import warnings
@@ -28,14 +29,25 @@ Program = Callable[[], tuple[Callable[..., Any], list[Any]]]
 def programs(every: int) -> Iterator[tuple[str, Program]]:
     """The raising suite, the networks, and every n-th of JAX's own cases, each with its name."""
     for row in ROWS:
-        yield row.id, lambda row=row: (row.function(), structs(row.inputs))
-    named = [(f"near miss | {near_miss.id}", near_miss) for near_miss in NEAR_MISSES]
-    networks = [case for rows in test_models.CASES + test_models.RECURRENT for case in rows]
-    named += [(f"network | {case.id}", case) for case in networks]
-    for name, case in named:
-        yield name, lambda case=case: (case.fn, structs(case.inputs))
+        yield row.id, functools.partial(_of_row, row)
+    for near_miss in NEAR_MISSES:
+        yield f"near miss | {near_miss.id}", functools.partial(_of_case, near_miss)
+    for case in itertools.chain(*test_models.CASES, *test_models.RECURRENT):
+        yield f"network | {case.id}", functools.partial(_of_case, case)
     for case in harness.cases()[::every]:
-        yield f"conformance | {case.name}", lambda case=case: (case.fn, case.make_arguments())
+        yield f"conformance | {case.name}", functools.partial(_of_jax, case)
+
+
+def _of_row(row: Any) -> tuple[Callable[..., Any], list[Any]]:
+    return row.function(), structs(row.inputs)
+
+
+def _of_case(case: Any) -> tuple[Callable[..., Any], list[Any]]:
+    return case.fn, structs(case.inputs)
+
+
+def _of_jax(case: harness.Case) -> tuple[Callable[..., Any], list[Any]]:
+    return case.fn, case.make_arguments()
 
 
 @functools.cache

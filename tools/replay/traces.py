@@ -7,6 +7,7 @@ import hashlib
 import importlib.metadata
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ CORPUS = [
     *("tests/python/raising", "tests/python/support", "tests/python/test_models.py"),
     *("tests/conformance/harness.py", "tools/replay/corpus.py"),
 ]
+MOST_KEPT = 8  # traces of the corpus, of 50 MB each
 # Names in, those that the compiler has something for out; all other primitives are decomposed.
 KNOWN = "import sys; from jaxport._core import knows; print([w for w in sys.argv[1:] if knows(w)])"
 
@@ -35,8 +37,17 @@ def traces_of(version: Version, every: int, jobs: int) -> dict[str, Path]:
         command = [sys.executable, "-m", "replay.corpus", str(folder), str(every), str(jobs)]
         if subprocess.run(command, cwd=ROOT, env=version.environment).returncode != 0:
             raise ReplayError(f"{version.name}: the corpus of the working tree cannot be traced")
+    _forget_others(folder)
     index: dict[str, str] = json.loads((folder / "index.json").read_text())
     return {name: folder / file for name, file in index.items()}
+
+
+def _forget_others(used: Path) -> None:
+    """Keeps the traces that were used last."""
+    used.touch()
+    kept = sorted(used.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
+    for folder in kept[MOST_KEPT:]:
+        shutil.rmtree(folder)
 
 
 def _key(version: Version, every: int) -> str:

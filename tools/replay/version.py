@@ -82,14 +82,20 @@ def build(version: Version, jobs: int, compiler: str = "") -> None:
     """Builds the command and the Python module of a version; ccache has what did not change."""
     settings = ["-DJAXPORT_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}"]
     settings += [f"-DCMAKE_CXX_COMPILER={compiler}"] if compiler else []
+    _run(version, ["cmake", "--preset", "release", "--log-level=WARNING", *settings])
     targets = ["--target", "jaxport", "_core", "--parallel", str(jobs)]
-    for command in (["--log-level=WARNING", *settings], ["--build", *targets]):
-        command = ["cmake", *command[:1], "--preset", "release", *command[1:]]
-        done = subprocess.run(command, cwd=version.tree, capture_output=True, text=True)
-        if done.returncode != 0:
-            output = done.stdout + done.stderr
-            raise ReplayError(f"{version.name}: {version.tree} cannot be built\n{output}")
+    _run(version, ["cmake", "--build", "--preset", "release", *targets])
     _link_package(version)
+
+
+def _run(version: Version, command: list[str]) -> None:
+    # On a terminal, ninja shows in one line how far it is.
+    output = None if sys.stdout.isatty() else subprocess.PIPE
+    done = subprocess.run(
+        command, cwd=version.tree, stdout=output, stderr=subprocess.STDOUT, text=True
+    )
+    if done.returncode != 0:
+        raise ReplayError(f"{version.name}: {version.tree} cannot be built\n{done.stdout or ''}")
 
 
 def _link_package(version: Version) -> None:
