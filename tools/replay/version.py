@@ -90,7 +90,8 @@ def build(version: Version, jobs: int, compiler: str = "") -> None:
 
 def _run(version: Version, command: list[str]) -> None:
     # On a terminal, ninja shows in one line how far it is.
-    output = None if sys.stdout.isatty() else subprocess.PIPE
+    is_shown = "--build" in command and sys.stdout.isatty()
+    output = None if is_shown else subprocess.PIPE
     done = subprocess.run(
         command, cwd=version.tree, stdout=output, stderr=subprocess.STDOUT, text=True
     )
