@@ -160,6 +160,12 @@ test-fuzz: build
 test-fuzz-programs: build
 	$(run_programs) --programs 500 --seed 1 --junit $(REPORT)/fuzz-programs.xml
 
+# The corpus is traced once for each state of the tracing layer; see docs/development.md.
+.PHONY: replay
+EVERY ?= 13
+replay: setup ## which models differ from those of another commit, in bytes: BASE=commit, EVERY=n
+	PYTHONPATH=tools:tests/python $(BIN)/python -m replay --base "$(BASE)" --every $(EVERY) --jobs $(JOBS)
+
 .PHONY: ecosystem
 ecosystem: .venv-ecosystem/.jaxport ## programs of packages from PyPI; rewrites docs/ecosystem.md
 	PYTHONPATH=tests:tests/python .venv-ecosystem/bin/python -m ecosystem

@@ -12,6 +12,7 @@ import numpy as np
 import jaxport
 from jaxport import _jax, runtime
 from support.cases import Spec, examples_of, load, run_jax, structs
+from support.prices import price_of
 from support.tolerances import assert_close
 
 OPSET = 23
@@ -20,8 +21,6 @@ MOVES = (
     "Concat", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Pad", "Reshape",
     "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
 )  # fmt: skip
-# What a node costs where layouts are compared; all others cost 1.
-PRICES = {"Transpose": 3, "Expand": 2}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Row:
         nodes: the largest number of nodes, if that says more than `ops` and `moves`.
         at_most: the largest number of nodes of an op.
         rule: what the report must name, where the target prefers the parts of an op to the op.
-        price: the largest sum of PRICES over all nodes; replaces `moves`.
+        price: the largest price of the model (support/prices.py); replaces `moves`.
     """
 
     group: str
@@ -108,7 +107,7 @@ class Measured:
 
     @property
     def price(self) -> int:
-        return sum(PRICES.get(op, 1) * count for op, count in self.ops.items())
+        return price_of(self.ops)
 
 
 def measure(row: Row, **options: Any) -> Measured:
