@@ -60,7 +60,8 @@ def within(want: np.ndarray, have: np.ndarray, others: list[np.ndarray]) -> np.n
     others[0] = np.where(too_large, np.sign(others[0]) * np.inf, others[0])
     # Where JAX overflows, nothing measures how exact it would be.
     overflows = ~np.isfinite(w) & np.isfinite(others[0])
-    least = np.where(overflows, GROSS[want.dtype.name] * np.abs(others[0]), least)
+    tiny = float(jnp.finfo(want.dtype).tiny)
+    least = np.where(overflows, GROSS[want.dtype.name] * np.abs(others[0]) + tiny, least)
     distances = [_distance(w, other) for other in others]
     spread = np.maximum.reduce([FACTOR * distances[0], *(NUDGE_FACTOR * d for d in distances[1:])])
     finite = spread[np.isfinite(spread)]

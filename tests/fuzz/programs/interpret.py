@@ -39,6 +39,8 @@ _ROUNDING = {
     *("sqrt", "square", "sub", "tan", "tanh", "convert_element_type", "rem"),
 }
 
+_SUMS = {"cumsum", "conv_general_dilated", "dot_general", "reduce_sum", "reduce_window_sum"}
+
 
 def primitives(jaxpr: Any) -> set[str]:
     """The names of all primitives, also of those in nested jaxprs."""
@@ -138,19 +140,30 @@ def rounded_otherwise(closed: Any, args: Sequence[Any], turn: Any) -> list[Any]:
         if eqn.primitive.name not in _ROUNDING:
             return results
         count += 1
-        return [_nudged(r, operands, turn * 97 + count * 40503) for r in results]
+        sizes = _sums_of_sizes(eqn, operands, results)
+        salt = turn * 97 + count * 40503
+        return [_nudged(r, operands, salt, s) for r, s in zip(results, sizes, strict=True)]
 
     def reread(maker: Any, value: Any) -> Any:
         nonlocal count
         if maker.primitive.name not in _ROUNDING:
             return value
         count += 1
-        return jnp.where(turn % 2 == 1, _nudged(value, (), turn * 89 + count * 40503), value)
+        return jnp.where(turn % 2 == 1, _nudged(value, (), turn * 89 + count * 40503, value), value)
 
     return interpreted(closed, args, nudged, reread)
 
 
-def _nudged(result: Any, operands: Sequence[Any], salt: Any) -> Any:
+def _sums_of_sizes(eqn: Any, operands: Sequence[Any], results: list[Any]) -> list[Any]:
+    """Of a sum, that of the sizes of its parts: in another order they are rounded on the way."""
+    if eqn.primitive.name not in _SUMS:
+        return results
+    sizes = [jnp.abs(x) if jnp.issubdtype(x.dtype, jnp.floating) else x for x in operands]
+    return [eqn.primitive.bind(*sizes, **eqn.params)]
+
+
+def _nudged(result: Any, operands: Sequence[Any], salt: Any, size: Any) -> Any:
+    """The result, off by a unit in the last place of `size`."""
     if not jnp.issubdtype(result.dtype, jnp.inexact):
         return result
     places = jnp.arange(result.size, dtype=jnp.uint32).reshape(result.shape)
@@ -159,7 +172,8 @@ def _nudged(result: Any, operands: Sequence[Any], salt: Any) -> Any:
     bits = (bits ^ (bits >> 13)) * jnp.uint32(2221713035)
     sign = ((bits >> 16) % 3).astype(jnp.float32) - 1.0
     unit = float(jnp.finfo(result.dtype).eps)
-    moved = (result * (1 + sign * unit).astype(result.real.dtype)).astype(result.dtype)
+    step = (sign * unit).astype(result.real.dtype)
+    moved = (result + step * jnp.where(jnp.isfinite(size), size, result)).astype(result.dtype)
     real = jnp.real(result)
     keep = (real == jnp.round(real)) & (jnp.abs(real) <= 1 / unit) & (jnp.imag(result) == 0)
     of_one = len(operands) == 1 and operands[0].dtype == result.dtype

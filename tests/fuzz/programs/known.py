@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from fuzz.programs.interpret import Change, interpreted, primitives
 from fuzz.programs.program import Program, function_of, function_source
@@ -115,6 +116,17 @@ def _digits_of_one_over(args: Sequence[Any], result: Any, sign: Any) -> Any:
     """1 / (1 + exp(-x)) is a Sigmoid."""
     is_of_one = (args[0] == 1) & (args[1] >= 1)
     return jnp.where(is_of_one, _digits_of_one(args, result, sign), result)
+
+
+def _reads_subnormal_number(args: Sequence[Any], result: Any) -> Any:
+    """By its bits: XLA's own comparisons take it for 0."""
+    found = jnp.zeros(result.shape, bool)
+    for x in filter(_is_float, args):
+        info = jnp.finfo(x.dtype)
+        bits = lax.bitcast_convert_type(x, jnp.dtype(f"uint{info.bits}"))
+        size = bits & ((1 << (info.bits - 1)) - 1)
+        found |= jnp.broadcast_to((size > 0) & (size < 1 << info.nmant), result.shape)
+    return found
 
 
 def _infinity_less_infinity(args: Sequence[Any], result: Any) -> Any:
@@ -262,6 +274,12 @@ QUIRKS = [
         ("dot_general",),
         _nan_before,
         permits=_only_jax_is_nan,
+    ),
+    Quirk(
+        "XLA takes subnormal numbers for 0",
+        ("max", "min", "add", "sub", "mul", "div"),
+        _reads_subnormal_number,
+        permits=_only_jax_overflows,
     ),
     Quirk("the sign of a NaN", ("bitcast_convert_type",), instead=_other_sign_of_nan),
     Quirk("Sigmoid has the digits of 1, not of itself", ("logistic",), noise=_digits_of_one),
