@@ -153,7 +153,7 @@ def _run(
         try:
             have = clock("run", lambda v=values: _model_results(session, v))
         except Exception as error:
-            refusal = known.refusal_of_nothing(_line(error)) if _is_empty(program, values) else None
+            refusal = known.refusal_of_nothing(str(error)) if _is_empty(program, values) else None
             if not refusal:
                 raise _StopError("failed", _line(error), turn, want) from None
             worst = _StopError("no empty", refusal)

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The places where "Where numbers differ" of docs/architecture.md has a model differ from JAX.
+
+Each is a primitive, and where its result is ONNX Runtime's, or XLA's alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+
+@dataclasses.dataclass(frozen=True)
+class Quirk:
+    """Primitives whose results differ where `where(operands, result)` is true.
+
+    With `beyond`, they differ where those of `beyond(operands)` are infinite; with `instead`, they
+    are those of other operands; with `noise`, they are off as it has them, upwards and downwards.
+    Of elements that change, those are excused that `permits(want, have)`; with `among`, those that
+    lie between the results of such runs.
+    """
+
+    name: str
+    primitives: tuple[str, ...]
+    where: Callable[[Sequence[Any], Any], Any] = lambda operands, result: False
+    beyond: Callable[[Any], Any] | None = None
+    instead: Callable[[Any], Any] | None = None
+    noise: Callable[[Sequence[Any], Any, Any], Any] | None = None
+    permits: Callable[[np.ndarray, np.ndarray], Any] = lambda want, have: True
+    among: bool = False
+    opsets: range = range(27)
+    targets: tuple[str, ...] = ("onnxruntime", "onnx")
+    raised_only: bool = False
+    only: Callable[[Mapping[str, Any]], bool] = lambda params: True  # equations with these
+    spelled: str = ""  # only in programs with this text
+    beside: str = ""  # only in programs with this primitive, too
+
+
+def _nan_before(args: Sequence[Any], result: Any) -> Any:
+    return jnp.isnan(result) if is_float(result) else jnp.zeros(result.shape, bool)
+
+
+def _infinite(args: Sequence[Any], result: Any) -> Any:
+    return jnp.isinf(result)
+
+
+def _negative_zero(args: Sequence[Any], result: Any) -> Any:
+    return (result == 0) & jnp.signbit(result)
+
+
+def _digits_of_one(args: Sequence[Any], result: Any, sign: Any) -> Any:
+    """A sum with 1 that cancels, down to 0; 16-bit numbers are computed in f32."""
+    unit = jnp.finfo(jnp.promote_types(result.dtype, jnp.float32)).eps
+    return jnp.maximum(result + sign * unit, 0)
+
+
+def _exponential_less_one(args: Sequence[Any], result: Any, sign: Any) -> Any:
+    return result + sign * jnp.finfo(jnp.promote_types(result.dtype, jnp.float32)).eps
+
+
+def _subnormal_steps(args: Sequence[Any], result: Any, sign: Any) -> Any:
+    return jnp.where(jnp.abs(args[0]) < 4e-36, result * (1 + sign * 1e-5), result)
+
+
+def _kernel_is_not_finite(args: Sequence[Any], result: Any) -> Any:
+    return ~jnp.isfinite(args[1]).all() & jnp.ones(result.shape, bool)
+
+
+def _only_model_is_nan(want: np.ndarray, have: np.ndarray) -> np.ndarray:
+    if not jnp.issubdtype(want.dtype, jnp.floating):
+        return np.ones(want.shape, bool)  # the NaN was on its way
+    return np.asarray((want == want) & (have != have))
+
+
+def _row_of_lowest(args: Sequence[Any], result: Any) -> Any:
+    """Scores less the largest of their row, all of which are masked; ONNX Runtime sees no NaN."""
+    scores, largest = args
+    if jnp.ndim(scores) == 0:
+        return jnp.zeros(result.shape, bool)
+    lowest = scores <= jnp.finfo(result.dtype).min
+    row = (lowest | jnp.isnan(scores)).all(-1, keepdims=True) & lowest.any(-1, keepdims=True)
+    return row & ~(largest > jnp.finfo(result.dtype).min)
+
+
+def _bias_of_lowest(args: Sequence[Any], result: Any) -> Any:
+    """Scores with such a bias, whatever they are."""
+    rows = [jnp.broadcast_to(a <= jnp.finfo(result.dtype).min, result.shape) for a in args]
+    if result.ndim == 0:
+        return rows[0] & False
+    return (rows[0].all(-1, keepdims=True) | rows[1].all(-1, keepdims=True)) & (rows[0] | True)
+
+
+def _sign_of_zero(args: Sequence[Any], result: Any, sign: Any) -> Any:
+    return jnp.where(result == 0, jnp.asarray(sign * 0.0, result.dtype), result)
+
+
+def _nan_as(number: float) -> Callable[[Any], Any]:
+    return lambda x: jnp.where(jnp.isnan(x), jnp.asarray(number, x.dtype), x)
+
+
+def _digits_of_one_over(args: Sequence[Any], result: Any, sign: Any) -> Any:
+    """1 / (1 + exp(-x)) is a Sigmoid."""
+    is_of_one = (args[0] == 1) & (args[1] >= 1)
+    return jnp.where(is_of_one, _digits_of_one(args, result, sign), result)
+
+
+def _reads_subnormal_number(args: Sequence[Any], result: Any) -> Any:
+    """By its bits: XLA's own comparisons take it for 0."""
+    found = jnp.zeros(result.shape, bool)
+    for x in filter(is_float, args):
+        info = jnp.finfo(x.dtype)
+        bits = lax.bitcast_convert_type(x, jnp.dtype(f"uint{info.bits}"))
+        size = bits & ((1 << (info.bits - 1)) - 1)
+        found |= jnp.broadcast_to((size > 0) & (size < 1 << info.nmant), result.shape)
+    return found
+
+
+def _infinity_less_infinity(args: Sequence[Any], result: Any) -> Any:
+    return jnp.isnan(result) & jnp.isinf(args[0]) & jnp.isinf(args[1])
+
+
+def _only_jax_is_nan(want: np.ndarray, have: np.ndarray) -> np.ndarray:
+    return np.asarray((want != want) & np.isinf(have))
+
+
+def _size(x: Any) -> Any:
+    """No part of a sum or product of finite numbers is larger than that of these."""
+    return jnp.where(jnp.isfinite(x), jnp.maximum(jnp.abs(x), 1), 1)
+
+
+def _model_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
+    """Where JAX does, too, and the model does not, it is compared with the exact result."""
+    return np.asarray(~np.isfinite(have) & ~(np.isinf(want) & np.isinf(have)))
+
+
+def _other_sign_of_nan(x: Any) -> Any:
+    return jnp.where(jnp.isnan(x), -x, x)
+
+
+def _overflows_in_64_bits(args: Sequence[Any], result: Any) -> Any:
+    return jnp.isinf(result) & jnp.isfinite(args[0]) & (args[0] > 709)
+
+
+def _jax_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
+    return np.asarray(~np.isfinite(want))
+
+
+def _overflows(args: Sequence[Any], result: Any) -> Any:
+    return (jnp.isinf(result) | (result == 0)) & jnp.isfinite(args[0])
+
+
+def _only_jax_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
+    return np.asarray(~np.isfinite(want) & np.isfinite(have))
+
+
+def _one_zero_and_nan(x: Any) -> Any:
+    return jnp.where(jnp.isnan(x), jnp.nan, jnp.where(x == 0, 0, x)).astype(x.dtype)
+
+
+def is_float(x: Any) -> bool:
+    return bool(jnp.issubdtype(x.dtype, jnp.floating))
+
+
+# A window with another start than its own neutral element is a plain reduce_window.
+_WINDOWS = ("reduce_window", "reduce_window_max", "reduce_window_min")
+_MAXIMA = ("reduce_max", "cummax", "scatter-max", "reduce_window_max")
+_MINIMA = ("reduce_min", "cummin", "scatter-min", "reduce_window_min")
+
+_SUMS = ("cumsum", "dot_general", "conv_general_dilated", "reduce_sum", "reduce_window_sum")
+_PRODUCTS = ("cumprod", "reduce_prod", "reduce_window")
+
+QUIRKS = [
+    Quirk(
+        "a maximum or minimum of numbers with NaN among them ignores NaN",
+        (*_MAXIMA, *_MINIMA, *_WINDOWS),
+        _nan_before,
+    ),
+    *(
+        Quirk(
+            "a maximum or minimum of numbers with NaN among them ignores NaN",
+            primitives,
+            instead=_nan_as(number),
+        )
+        for primitives, number in ((_MAXIMA, -np.inf), (_MINIMA, np.inf))
+    ),
+    Quirk("MaxPool gives the largest number for infinity", _WINDOWS, _infinite),
+    Quirk("Where gives 0 for -0", ("select_n",), _negative_zero),
+    Quirk("the sign of a zero", ("max", "min", "add", *_MAXIMA, *_MINIMA), noise=_sign_of_zero),
+    Quirk(
+        "top_k takes 0 and -0 for equal and NaN for positive",
+        ("top_k",),
+        instead=_one_zero_and_nan,
+        opsets=range(26),
+    ),
+    Quirk(
+        "Resize does not spread NaN and infinity along a whole axis",
+        ("dot_general",),
+        _nan_before,
+        spelled="image.resize",
+    ),
+    Quirk(
+        "Conv multiplies padding with a kernel that is not finite",
+        ("conv_general_dilated",),
+        _kernel_is_not_finite,
+        permits=_only_model_is_nan,
+    ),
+    Quirk(
+        "XLA multiplies the numbers of other groups with 0",
+        ("conv_general_dilated",),
+        _nan_before,
+        only=lambda params: params["feature_group_count"] * params["batch_group_count"] > 1,
+    ),
+    *(
+        Quirk(
+            "Attention gives 0 or a mean for a row of biases that are -inf or the lowest number",
+            (primitive,),
+            where,
+            permits=lambda want, have: np.isfinite(have),
+            opsets=range(23, 27),
+            raised_only=True,
+            beside="dot_general",
+        )
+        for primitive, where in (("sub", _row_of_lowest), ("add", _bias_of_lowest))
+    ),
+    Quirk(
+        "a sum or product in another order overflows on its way",
+        (*_SUMS, *_PRODUCTS),
+        beyond=_size,
+        permits=_model_overflows,
+    ),
+    Quirk(
+        "a sum or product in another order overflows on its way",
+        (*_SUMS, *_PRODUCTS),
+        beyond=_size,
+        permits=_jax_overflows,
+        spelled="nan_to_num",  # which gives other numbers in 64 bits
+    ),
+    Quirk(
+        "a sum or product in another order overflows on its way",
+        ("reduce_sum",),  # of a norm, whose squares overflow in 32 bits and not in 64
+        beyond=_size,
+        permits=_only_jax_overflows,
+        among=True,
+        raised_only=True,
+    ),
+    *(
+        Quirk(
+            "a variance of one pass that overflows becomes one of two",
+            ("sub",),
+            _infinity_less_infinity,
+            permits=_only_jax_overflows,
+            among=True,
+            raised_only=True,
+            beside=root,
+        )
+        for root in ("sqrt", "rsqrt")
+    ),
+    Quirk(
+        "a sum along which an operand is repeated is taken of the other operand first",
+        ("dot_general",),
+        _nan_before,
+        permits=_only_jax_is_nan,
+    ),
+    Quirk(
+        "XLA takes subnormal numbers for 0",
+        ("max", "min", "add", "sub", "mul", "div"),
+        _reads_subnormal_number,
+        permits=_only_jax_overflows,
+    ),
+    Quirk("the sign of a NaN", ("bitcast_convert_type",), instead=_other_sign_of_nan),
+    Quirk("Sigmoid has the digits of 1, not of itself", ("logistic",), noise=_digits_of_one),
+    Quirk(
+        "Sigmoid has the digits of 1, not of itself",
+        ("div",),
+        noise=_digits_of_one_over,
+        raised_only=True,
+        beside="exp",
+    ),
+    Quirk(
+        "Gelu adds 1 and erf, which cancels far to the left",
+        ("erfc",),
+        noise=_digits_of_one,
+        spelled="gelu",
+    ),
+    Quirk(
+        "Elu, Celu and Selu subtract 1 from an exponential",
+        ("expm1",),
+        noise=_exponential_less_one,
+        raised_only=True,
+        targets=("onnx",),  # others have their parts
+    ),
+    Quirk("Tanh has subnormal numbers on its way", ("tanh", "expm1"), noise=_subnormal_steps),
+    Quirk(
+        "a softmax or softplus whose exponentials overflow in JAX",
+        ("exp",),
+        _overflows,
+        permits=_only_jax_overflows,
+        raised_only=True,
+    ),
+    Quirk(
+        "a softmax or softplus whose exponentials overflow in JAX",
+        ("exp",),
+        _overflows_in_64_bits,
+        raised_only=True,
+    ),
+    Quirk(
+        "a softmax whose scores are infinite",
+        ("exp",),
+        _infinite,
+        permits=_only_model_is_nan,
+        raised_only=True,
+        beside="reduce_sum",
+    ),
+]
