@@ -213,3 +213,24 @@ def test_scales_are_merged_where_that_is_right():
     shape = jax.ShapeDtypeStruct((SIZE, SIZE), jnp.float32)
     model = jaxport.to_onnx(fn, [shape, shape])
     assert all(not constant.dims for constant in model.graph.initializer)
+
+
+# --- kernels that see special numbers in another way than others of the same op
+
+SPECIAL = (0.0, np.nan, np.inf, -np.inf, 1000.0)
+ROW_FUNCTIONS = {
+    "softmax": jax.nn.softmax,
+    "log_softmax": jax.nn.log_softmax,
+    "logsumexp": lambda x: jax.nn.logsumexp(x, axis=-1),
+    "mean": lambda x: jnp.mean(x, -1),
+    "cumsum": lambda x: jnp.cumsum(x, -1),
+    "prod": lambda x: jnp.prod(x, -1),
+    "layer norm": lambda x: jax.nn.standardize(x),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", ROW_FUNCTIONS)
+def test_rows_of_special_numbers(process, name, dtype):
+    rows = np.asarray(list(itertools.product(SPECIAL, repeat=3)), getattr(jnp, dtype))
+    assert problem_of(process, ROW_FUNCTIONS[name], [rows]) is None

@@ -139,7 +139,7 @@ def _run(
             wanted.append(None)
         else:
             wanted.append(
-                want if 0 not in sizes.values() or _is_defined(program, sizes, want) else None
+                want if 0 not in sizes.values() or _is_defined(program, sizes, values) else None
             )
     jax_ran()
     model = _converted(alter(f), program, clock)
@@ -181,14 +181,16 @@ def _runs_as_written(program: Program) -> bool:
     return program.options.target != "onnx" or "f16" not in f"{dtypes} {function_source(program)}"
 
 
-def _is_defined(program: Program, sizes: Mapping[str, int], want: Results) -> bool:
+def _is_defined(program: Program, sizes: Mapping[str, int], values: Results) -> bool:
     """Whether the symbolic program means the same at this size.
 
     JAX takes symbols to be at least 1: x[-1:] has one element, whatever the symbol is.
     """
-    avals = jax.tree.leaves(jax.eval_shape(function_of(program), *input_structs(program)))
-    shapes = [tuple(_jax.dim_value(n, sizes.__getitem__) for n in aval.shape) for aval in avals]
-    return shapes == [w.shape for w in want]
+    names = tuple(name for step in program.steps for name in step.names)
+    f = function_of(dataclasses.replace(program, outputs=(*names, *program.outputs)))
+    stated = jax.tree.leaves(jax.eval_shape(f, *input_structs(program)))
+    shapes_of_it = [tuple(_jax.dim_value(n, sizes.__getitem__) for n in a.shape) for a in stated]
+    return shapes_of_it == [a.shape for a in jax.tree.leaves(jax.eval_shape(f, *values))]
 
 
 def _converted(f: Any, program: Program, clock: Clock) -> onnx.ModelProto:

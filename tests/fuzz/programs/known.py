@@ -87,7 +87,7 @@ def _changed(
         first, have, *others = [np.asarray(a, np.float64) for a in (first, have, *others)]
         most = np.maximum.reduce([np.abs(other - first) for other in others])
         mask &= ~(np.abs(have - first) > NOISE_FACTOR * most)
-    if quirk.among:
+    if quirk.among and jnp.issubdtype(first.dtype, jnp.floating):
         low, high = np.fmin.reduce(others), np.fmax.reduce(others)
         margin = np.abs(high - low) * NOISE_FACTOR
         mask &= (low - margin <= have) & (have <= high + margin)
