@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "edit.h"
 #include "interpret.h"
@@ -271,12 +272,55 @@ const std::vector<Liberty>& all_liberties() {
   return kAll;
 }
 
-Tensors spoiled_run(const Runs& runs, const Tensors& inputs, const Watch& watch) {
+Tensors plain_run(const Runs& runs, const Tensors& inputs, const Watch& watch) {
   try {
     return interpret(runs.dtype == DType::kF64 ? runs.f64 : runs.f32, inputs, watch);
   } catch (const Error&) {
     return {};
   }
+}
+
+Tensors spoiled_run(const Runs& runs, Poison poison, std::span<const Spoil> spoils) {
+  Spoiler spoiler(poison);
+  Watch watch;
+  watch.after = [&](const front::Eqn& eqn, const Tensors& in, Tensors& out) {
+    for (Tensor& tensor : out) {
+      for (Spoil spoil : spoils) (spoiler.*spoil)(eqn, in, tensor);
+    }
+  };
+  return plain_run(runs, runs.inputs, watch);
+}
+
+// The largest number along the axis, or of all when there is no such axis, at every element.
+std::vector<double> largest_along(const Tensor& tensor, std::size_t axis) {
+  std::int64_t inner = 1, size = tensor.size();
+  if (axis < tensor.shape.size()) {
+    size = tensor.shape[axis];
+    for (std::size_t i = axis + 1; i < tensor.shape.size(); ++i) inner *= tensor.shape[i];
+  }
+  const auto first = [&](std::int64_t i) { return i - i / inner % size * inner; };
+  std::vector<double> most(static_cast<std::size_t>(tensor.size()), -kInf);
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    double& largest = most[static_cast<std::size_t>(first(i))];
+    largest = std::max(largest, tensor.at(i));
+  }
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    most[static_cast<std::size_t>(i)] = most[static_cast<std::size_t>(first(i))];
+  }
+  return most;
+}
+
+// The program with exp(x - max x) in place of exp(x), along an axis that is counted from the back.
+Tensors shifted_run(const Runs& runs, std::size_t axis_from_back) {
+  Watch watch;
+  watch.after = [&](const front::Eqn& eqn, const Tensors& in, Tensors& out) {
+    if (eqn.primitive != "exp") return;
+    const std::vector<double> most = largest_along(in[0], in[0].shape.size() - 1 - axis_from_back);
+    out[0] = with(
+        out[0], [](std::int64_t) { return true; },
+        [&](std::int64_t i) { return std::exp(in[0].at(i) - most[static_cast<std::size_t>(i)]); });
+  };
+  return plain_run(runs, runs.inputs, watch);
 }
 
 // Inputs that are huge are others.
@@ -290,6 +334,12 @@ Tensors without_huge(const Tensors& inputs, Poison poison) {
   return others;
 }
 
+// Up to rounding.
+bool agrees(const Tensor& a, const Tensor& b, std::int64_t i) {
+  const double u = a.at(i), v = b.at(i);
+  return u == v || (std::isnan(u) && std::isnan(v)) || std::abs(u - v) <= 1e-4 * std::abs(v);
+}
+
 bool differs(const Tensor& a, const Tensor& b, std::int64_t i) {
   const double u = a.at(i), v = b.at(i);
   return !(u == v || (std::isnan(u) && std::isnan(v)));
@@ -298,18 +348,22 @@ bool differs(const Tensor& a, const Tensor& b, std::int64_t i) {
 }  // namespace
 
 Liberties::Liberties(const Runs& runs) : runs_(runs) {
+  constexpr std::size_t kMostAxes = 4;  // and all of them
+  for (std::size_t i = 0; i <= kMostAxes && has_name(runs, {"softmax", "attention"}); ++i) {
+    shifted_.push_back(shifted_run(runs, i));
+  }
+  std::vector<Spoil> spoils;
+  for (const Liberty& liberty : all_liberties()) {
+    if (liberty.names.empty() || has_name(runs, liberty.names)) spoils.push_back(liberty.spoil);
+  }
   for (std::size_t variant = 0; variant < Poison::kVariants; ++variant) {
     const Poison poison{variant};
-    for (const Liberty& liberty : all_liberties()) {
-      if (liberty.names.size() > 0 && !has_name(runs, liberty.names)) continue;
-      Spoiler spoiler(poison);
-      Watch watch;
-      watch.after = [&](const front::Eqn& eqn, const Tensors& in, Tensors& out) {
-        for (Tensor& tensor : out) (spoiler.*liberty.spoil)(eqn, in, tensor);
-      };
-      spoiled_.push_back(spoiled_run(runs, runs.inputs, watch));
+    for (const Spoil& spoil : spoils) {
+      spoiled_.push_back(spoiled_run(runs, poison, {&spoil, 1}));
     }
-    without_huge_.push_back(spoiled_run(runs, without_huge(runs.inputs, poison), {}));
+    // An overflow that is gone meets another liberty behind it.
+    spoiled_.push_back(spoiled_run(runs, poison, spoils));
+    without_huge_.push_back(plain_run(runs, without_huge(runs.inputs, poison), {}));
   }
 }
 
@@ -320,6 +374,10 @@ bool Liberties::excuse(std::size_t result, std::int64_t index) const {
     });
   };
   if (changes(spoiled_)) return true;
+  const bool is_shifted = std::ranges::any_of(shifted_, [&](const Tensors& results) {
+    return !results.empty() && agrees(results[result], runs_.raised[result], index);
+  });
+  if (is_shifted) return true;
   // A sum of products with one factor is associated differently: it may overflow.
   const bool overflows = !std::isfinite(runs_.raised[result].at(index));
   return runs_.dtype == DType::kF32 && overflows && changes(without_huge_);

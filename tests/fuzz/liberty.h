@@ -16,7 +16,7 @@ class Liberties {
 
  private:
   const Runs& runs_;
-  std::vector<std::vector<Tensor>> spoiled_, without_huge_;
+  std::vector<std::vector<Tensor>> shifted_, spoiled_, without_huge_;
 };
 
 }  // namespace jaxport::fuzz

@@ -36,6 +36,28 @@ struct Place {
   }
 };
 
+bool is_among(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// What rules look at most: products, and what exponentials and roots are taken of, up to a sum.
+std::vector<Target> key_values(const front::Function& function,
+                               const std::vector<Target>& targets) {
+  std::vector<bool> is_key(function.values.size(), false);
+  for (auto eqn = function.eqns.rbegin(); eqn != function.eqns.rend(); ++eqn) {
+    const bool is_below =
+        is_among(eqn->primitive, {"add", "sub", "broadcast_in_dim", "reduce_max"}) &&
+        is_key[eqn->out[0]];
+    if (is_below || is_among(eqn->primitive, {"exp", "log", "rsqrt", "sqrt"})) {
+      for (ValueId id : eqn->in) is_key[id] = true;
+    }
+    if (eqn->primitive == "dot_general") is_key[eqn->out[0]] = true;
+  }
+  std::vector<Target> keys = targets;
+  std::erase_if(keys, [&](const Target& target) { return target.at == 0 || !is_key[target.id]; });
+  return keys;
+}
+
 // Some of the uses of a value now see f(value) instead.
 bool wrap(Subject& subject, const std::function<std::optional<ValueId>(Place&)>& f) {
   const std::vector<Target> targets = float_values(subject.function);
@@ -43,6 +65,8 @@ bool wrap(Subject& subject, const std::function<std::optional<ValueId>(Place&)>&
   // Inner values rather than inputs.
   Target target = subject.rng.of(targets);
   if (target.at == 0) target = subject.rng.of(targets);
+  if (const auto keys = key_values(subject.function, targets); !keys.empty() && subject.rng.coin())
+    target = subject.rng.of(keys);
   Place place{subject, Inserter(subject.function, target.at), target.id};
   const std::size_t before = subject.function.eqns.size();
   const auto changed = f(place);

@@ -48,7 +48,8 @@ class Pool {
 
   const front::Function& pick(Rng& rng) const {
     if (groups_.empty() || rng.one_in(3)) return rng.of(seeds_);
-    return rng.of(rng.of(groups_));
+    // Nodes with many premises rather than activations.
+    return rng.of(large_.empty() || rng.coin() ? rng.of(groups_) : groups_[rng.of(large_)]);
   }
   const std::vector<front::Function>& seeds() const { return seeds_; }
 
@@ -61,7 +62,10 @@ class Pool {
  private:
   void add(const std::string& name, const front::Function& function, Rng& rng) {
     const auto [entry, is_new] = group_of_.try_emplace(name, groups_.size());
-    if (is_new) groups_.emplace_back();
+    if (is_new) {
+      if (std::ranges::find(kLarge, name) != std::end(kLarge)) large_.push_back(groups_.size());
+      groups_.emplace_back();
+    }
     std::vector<front::Function>& group = groups_[entry->second];
     if (group.size() < kMostOfOneGroup) {
       group.push_back(function);
@@ -71,8 +75,10 @@ class Pool {
   }
 
   static constexpr std::size_t kMostEquations = 40, kMostOfOneGroup = 200;
+  static constexpr std::string_view kLarge[] = {"attention", "layer_norm", "rms_norm", "softmax"};
   const std::vector<front::Function>& seeds_;
   std::vector<std::vector<front::Function>> groups_;
+  std::vector<std::size_t> large_;  // of the groups
   std::map<std::string, std::size_t> group_of_;
   std::set<std::uint64_t> seen_;
 };
