@@ -26,8 +26,11 @@ std::vector<Tensor> interpret(const front::Function& function, std::span<const T
     std::vector<front::Type> types;
     for (front::ValueId id : eqn.out) types.push_back(function.type(id));
     if (watch.before) watch.before(eqn, in);
-    std::vector<Tensor> out = eval::apply(eqn, in, types, bindings, enter);
-    if (watch.after) watch.after(eqn, in, out);
+    const auto apply = [&](const front::Eqn& other, const std::vector<Tensor>& operands) {
+      return eval::apply(other, operands, types, bindings, enter);
+    };
+    std::vector<Tensor> out = apply(eqn, in);
+    if (watch.after) watch.after(eqn, in, out, apply);
     for (std::size_t i = 0; i < out.size(); ++i) values[eqn.out[i]] = out[i];
   }
   std::vector<Tensor> results;
@@ -52,29 +55,40 @@ bool rounds(std::string_view name) {
                          "rsqrt", "sqrt", "square", "sub"});
 }
 
-// What is not much larger than the error may vanish: all of it, or here and there.
-Tensor disturbed(const Tensor& tensor, double relative, double shift, double vanishing, Rng& rng) {
+Tensor magnitudes(const Tensor& tensor) {
   MutableTensor copy = allocate(DType::kF64, tensor.shape);
-  const bool vanishes = vanishing > 0 && rng.one_in(3);
-  for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    const double x = tensor.at(i);
-    const double by = relative * std::abs(x) + shift;
-    double y = std::isfinite(x) ? x + (2 * rng.uniform() - 1) * by : x;
-    if (std::abs(x) < vanishing && (vanishes || rng.coin())) y = 0;
-    copy.as<double>()[i] = y;
-  }
+  for (std::int64_t i = 0; i < tensor.size(); ++i) copy.as<double>()[i] = std::abs(tensor.at(i));
   return copy.tensor;
 }
 
-double largest(const std::vector<Tensor>& terms) {
-  double most = 0;
-  for (const Tensor& tensor : terms) {
-    for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
-      const double x = std::abs(tensor.at(i));
-      if (std::isfinite(x)) most = std::max(most, x);
-    }
+// What sums lose digits of: the sum of the magnitudes of their terms.
+Tensor terms_of(const front::Eqn& eqn, const std::vector<Tensor>& in, const Apply& apply) {
+  front::Eqn sum = eqn;
+  if (eqn.primitive == "sub") sum.primitive = "add";
+  std::vector<Tensor> terms;
+  for (const Tensor& operand : in) terms.push_back(magnitudes(operand));
+  return apply(sum, terms)[0];
+}
+
+struct Noise {
+  double relative, absolute;
+  double vanishing;  // what is below so many errors may be 0
+};
+
+// Each number off by some of its error, which is relative to `size`. What is not much larger than
+// the error may vanish: all of it, or here and there.
+Tensor disturbed(const Tensor& tensor, const Tensor& size, const Noise& noise, Rng& rng) {
+  MutableTensor copy = allocate(DType::kF64, tensor.shape);
+  const bool vanishes = noise.vanishing > 0 && rng.one_in(3);
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    const double x = tensor.at(i), scale = size.at(i);
+    const double error =
+        noise.relative * std::abs(std::isfinite(scale) ? scale : x) + noise.absolute;
+    double y = std::isfinite(x) ? x + (2 * rng.uniform() - 1) * error : x;
+    if (std::abs(x) < noise.vanishing * error && (vanishes || rng.coin())) y = 0;
+    copy.as<double>()[i] = y;
   }
-  return most;
+  return copy.tensor;
 }
 
 }  // namespace
@@ -89,21 +103,19 @@ std::vector<Tensor> with_noise(const front::Function& function, const std::vecto
   disturb.before = [&](const front::Eqn& eqn, std::vector<Tensor>& in) {
     if (!rounds(eqn.primitive)) return;  // x != x asks for NaN
     for (Tensor& tensor : in) {
-      if (rounded.contains(tensor.data.get())) tensor = disturbed(tensor, relative, 0, 0, rng);
+      if (rounded.contains(tensor.data.get()))
+        tensor = disturbed(tensor, tensor, {relative, 0, 0}, rng);
     }
   };
   disturb.after = [&](const front::Eqn& eqn, const std::vector<Tensor>& in,
-                      std::vector<Tensor>& out) {
-    if (!rounds(eqn.primitive)) return;
+                      std::vector<Tensor>& out, const Apply& apply) {
+    if (!rounds(eqn.primitive) || out[0].dtype != DType::kF64) return;
     const bool adds = is_among(eqn.primitive, {"add", "sub", "reduce_sum", "dot_general"});
-    const double lost = adds ? 64 * relative * largest(in) : 0;
-    const double shift = is_transcendental(eqn.primitive) ? absolute : 0;
-    for (Tensor& tensor : out) {
-      if (tensor.dtype != DType::kF64) continue;
-      tensor =
-          disturbed(tensor, relative, shift, vanishes ? std::max(64 * absolute, lost) : 0, rng);
-      rounded.emplace(tensor.data.get(), tensor);
-    }
+    const Tensor size = adds ? terms_of(eqn, in, apply) : out[0];
+    const bool is_relative = is_among(eqn.primitive, {"exp", "exp2"});
+    const double shift = is_transcendental(eqn.primitive) && !is_relative ? absolute : 0;
+    out[0] = disturbed(out[0], size, {relative, shift, vanishes ? 64.0 : 0.0}, rng);
+    rounded.emplace(out[0].data.get(), out[0]);
   };
   return interpret(function, inputs, disturb);
 }

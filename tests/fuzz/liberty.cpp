@@ -283,7 +283,7 @@ Tensors plain_run(const Runs& runs, const Tensors& inputs, const Watch& watch) {
 Tensors spoiled_run(const Runs& runs, Poison poison, std::span<const Spoil> spoils) {
   Spoiler spoiler(poison);
   Watch watch;
-  watch.after = [&](const front::Eqn& eqn, const Tensors& in, Tensors& out) {
+  watch.after = [&](const front::Eqn& eqn, const Tensors& in, Tensors& out, const Apply&) {
     for (Tensor& tensor : out) {
       for (Spoil spoil : spoils) (spoiler.*spoil)(eqn, in, tensor);
     }
@@ -313,7 +313,7 @@ std::vector<double> largest_along(const Tensor& tensor, std::size_t axis) {
 // The program with exp(x - max x) in place of exp(x), along an axis that is counted from the back.
 Tensors shifted_run(const Runs& runs, std::size_t axis_from_back) {
   Watch watch;
-  watch.after = [&](const front::Eqn& eqn, const Tensors& in, Tensors& out) {
+  watch.after = [&](const front::Eqn& eqn, const Tensors& in, Tensors& out, const Apply&) {
     if (eqn.primitive != "exp") return;
     const std::vector<double> most = largest_along(in[0], in[0].shape.size() - 1 - axis_from_back);
     out[0] = with(
@@ -347,40 +347,49 @@ bool differs(const Tensor& a, const Tensor& b, std::int64_t i) {
 
 }  // namespace
 
+const Tensors& Liberties::Attempt::get() {
+  if (!results) results = run();
+  return *results;
+}
+
 Liberties::Liberties(const Runs& runs) : runs_(runs) {
   constexpr std::size_t kMostAxes = 4;  // and all of them
   for (std::size_t i = 0; i <= kMostAxes && has_name(runs, {"softmax", "attention"}); ++i) {
-    shifted_.push_back(shifted_run(runs, i));
+    shifted_.push_back({[&runs, i] { return shifted_run(runs, i); }, {}});
   }
-  std::vector<Spoil> spoils;
+  std::vector<Spoil> all;
   for (const Liberty& liberty : all_liberties()) {
-    if (liberty.names.empty() || has_name(runs, liberty.names)) spoils.push_back(liberty.spoil);
+    if (liberty.names.empty() || has_name(runs, liberty.names)) all.push_back(liberty.spoil);
   }
   for (std::size_t variant = 0; variant < Poison::kVariants; ++variant) {
     const Poison poison{variant};
-    for (const Spoil& spoil : spoils) {
-      spoiled_.push_back(spoiled_run(runs, poison, {&spoil, 1}));
-    }
-    // An overflow that is gone meets another liberty behind it.
-    spoiled_.push_back(spoiled_run(runs, poison, spoils));
-    without_huge_.push_back(plain_run(runs, without_huge(runs.inputs, poison), {}));
+    const auto add = [&](std::vector<Spoil> some) {
+      spoiled_.push_back({[&runs, poison, some] { return spoiled_run(runs, poison, some); }, {}});
+    };
+    for (Spoil spoil : all) add({spoil});
+    add(all);  // an overflow that is gone meets another liberty behind it
+    without_huge_.push_back(
+        {[&runs, poison] { return plain_run(runs, without_huge(runs.inputs, poison), {}); }, {}});
   }
 }
 
-bool Liberties::excuse(std::size_t result, std::int64_t index) const {
-  const auto changes = [&](const std::vector<Tensors>& all) {
-    return std::ranges::any_of(all, [&](const Tensors& results) {
-      return !results.empty() && differs(results[result], runs_.plain[result], index);
-    });
-  };
-  if (changes(spoiled_)) return true;
-  const bool is_shifted = std::ranges::any_of(shifted_, [&](const Tensors& results) {
+bool Liberties::any_changes(std::vector<Attempt>& attempts, std::size_t result,
+                            std::int64_t index) const {
+  return std::ranges::any_of(attempts, [&](Attempt& attempt) {
+    const Tensors& results = attempt.get();
+    return !results.empty() && differs(results[result], runs_.plain[result], index);
+  });
+}
+
+bool Liberties::excuse(std::size_t result, std::int64_t index) {
+  const bool is_shifted = std::ranges::any_of(shifted_, [&](Attempt& attempt) {
+    const Tensors& results = attempt.get();
     return !results.empty() && agrees(results[result], runs_.raised[result], index);
   });
-  if (is_shifted) return true;
+  if (is_shifted || any_changes(spoiled_, result, index)) return true;
   // A sum of products with one factor is associated differently: it may overflow.
   const bool overflows = !std::isfinite(runs_.raised[result].at(index));
-  return runs_.dtype == DType::kF32 && overflows && changes(without_huge_);
+  return runs_.dtype == DType::kF32 && overflows && any_changes(without_huge_, result, index);
 }
 
 }  // namespace jaxport::fuzz
