@@ -310,11 +310,16 @@ std::vector<double> largest_along(const Tensor& tensor, std::size_t axis) {
   return most;
 }
 
-// The program with exp(x - max x) in place of exp(x), along an axis that is counted from the back.
-Tensors shifted_run(const Runs& runs, std::size_t axis_from_back) {
+// The program with exp(x - max x) in place of exp(x), along an axis that is counted from the back:
+// in one of its exponentials, or in all.
+constexpr std::size_t kMostAxes = 4, kMostExponentials = 3;
+Tensors shifted_run(const Runs& runs, std::size_t axis_from_back, std::size_t which) {
   Watch watch;
+  std::vector<const front::Eqn*> seen;
   watch.after = [&](const front::Eqn& eqn, const Tensors& in, Tensors& out, const Apply&) {
     if (eqn.primitive != "exp") return;
+    if (std::ranges::find(seen, &eqn) == seen.end()) seen.push_back(&eqn);
+    if (which < kMostExponentials && (which >= seen.size() || seen[which] != &eqn)) return;
     const std::vector<double> most = largest_along(in[0], in[0].shape.size() - 1 - axis_from_back);
     out[0] = with(
         out[0], [](std::int64_t) { return true; },
@@ -353,9 +358,11 @@ const Tensors& Liberties::Attempt::get() {
 }
 
 Liberties::Liberties(const Runs& runs) : runs_(runs) {
-  constexpr std::size_t kMostAxes = 4;  // and all of them
-  for (std::size_t i = 0; i <= kMostAxes && has_name(runs, {"softmax", "attention"}); ++i) {
-    shifted_.push_back({[&runs, i] { return shifted_run(runs, i); }, {}});
+  const bool has_weights = has_name(runs, {"softmax", "attention"});
+  for (std::size_t axis = 0; has_weights && axis <= kMostAxes; ++axis) {
+    for (std::size_t which = 0; which <= kMostExponentials; ++which) {
+      shifted_.push_back({[&runs, axis, which] { return shifted_run(runs, axis, which); }, {}});
+    }
   }
   std::vector<Spoil> all;
   for (const Liberty& liberty : all_liberties()) {
