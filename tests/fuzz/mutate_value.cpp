@@ -212,16 +212,29 @@ std::optional<ValueId> mask_of(Place& p) {
   return p.insert.broadcast(input, shape, dims);
 }
 
-bool mask(Subject& subject) {
+std::optional<ValueId> masked(Place& p) {
+  const auto keep = mask_of(p);
+  if (!keep) return std::nullopt;
+  const ValueId fill = p.filled(fill_literal(p.rng()));
+  if (p.rng().one_in(3)) {  // added
+    const ValueId added = p.pick(*keep, fill, p.filled(0));
+    return p.same("add", {p.value, added});
+  }
+  return p.rng().one_in(6) ? p.pick(*keep, p.value, fill) : p.pick(*keep, fill, p.value);
+}
+
+bool mask(Subject& subject) { return wrap(subject, masked); }
+
+// Two masks, or a mask and a term: rows that both mask show which of them is the lower.
+bool masks(Subject& subject) {
   return wrap(subject, [](Place& p) -> std::optional<ValueId> {
-    const auto keep = mask_of(p);
-    if (!keep) return std::nullopt;
-    const ValueId fill = p.filled(fill_literal(p.rng()));
-    if (p.rng().one_in(3)) {  // added
-      const ValueId added = p.pick(*keep, fill, p.filled(0));
-      return p.same("add", {p.value, added});
+    for (int i = 0; i < 2; ++i) {
+      const bool adds = p.rng().one_in(3);
+      const auto next = adds ? p.same("add", {p.value, operand(p, p.type().dtype)}) : masked(p);
+      if (!next) return std::nullopt;
+      p.value = *next;
     }
-    return p.rng().one_in(6) ? p.pick(*keep, p.value, fill) : p.pick(*keep, fill, p.value);
+    return p.value;
   });
 }
 
@@ -297,7 +310,8 @@ std::vector<Mutation> value_mutations() {
           {"term", 10, term},
           {"clamp", 10, clamp},
           {"round trip", 6, round_trip},
-          {"mask", 9, mask},
+          {"mask", 7, mask},
+          {"masks", 4, masks},
           {"number guard", 3, number_guard},
           {"function", 4, function_of},
           {"relayout", 4, relayout},
