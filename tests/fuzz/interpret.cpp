@@ -55,19 +55,12 @@ bool rounds(std::string_view name) {
                          "rsqrt", "sqrt", "square", "sub"});
 }
 
-Tensor magnitudes(const Tensor& tensor) {
+Tensor magnitudes(const Tensor& tensor, double factor) {
   MutableTensor copy = allocate(DType::kF64, tensor.shape);
-  for (std::int64_t i = 0; i < tensor.size(); ++i) copy.as<double>()[i] = std::abs(tensor.at(i));
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    copy.as<double>()[i] = factor == 0 ? 0 : factor * std::abs(tensor.at(i));
+  }
   return copy.tensor;
-}
-
-// What sums lose digits of: the sum of the magnitudes of their terms.
-Tensor terms_of(const front::Eqn& eqn, const std::vector<Tensor>& in, const Apply& apply) {
-  front::Eqn sum = eqn;
-  if (eqn.primitive == "sub") sum.primitive = "add";
-  std::vector<Tensor> terms;
-  for (const Tensor& operand : in) terms.push_back(magnitudes(operand));
-  return apply(sum, terms)[0];
 }
 
 struct Noise {
@@ -91,33 +84,102 @@ Tensor disturbed(const Tensor& tensor, const Tensor& size, const Noise& noise, R
   return copy.tensor;
 }
 
+// Runs a program with noise. A value has a size, which its error is relative to: larger than itself
+// where it is what is left of larger terms.
+class Disturber {
+ public:
+  Disturber(double relative, double absolute, std::uint64_t seed)
+      : relative_(relative), absolute_(absolute), vanishes_(seed % 2 == 0), rng_(seed) {}
+
+  // Who reads a rounded value reads another one.
+  void read(const front::Eqn& eqn, std::vector<Tensor>& in) {
+    if (!rounds(eqn.primitive)) return;  // x != x asks for NaN
+    for (Tensor& tensor : in) {
+      const auto known = rounded_.find(tensor.data.get());
+      if (known == rounded_.end()) continue;
+      const Tensor size = known->second.size;
+      tensor = disturbed(tensor, size, {relative_, 0, 0}, rng_);
+      remember(tensor, size);
+    }
+  }
+
+  void write(const front::Eqn& eqn, const std::vector<Tensor>& in, Tensor& out,
+             const Apply& apply) {
+    if (out.dtype != DType::kF64) return;
+    if (!rounds(eqn.primitive)) {
+      const bool moves =
+          is_among(eqn.primitive, {"broadcast_in_dim", "neg", "reshape", "transpose"});
+      if (moves && is_known(in[0])) remember(out, size_of(eqn, in, apply));
+      return;
+    }
+    const Tensor size = size_of_rounded(eqn, in, out, apply);
+    const bool is_relative = is_among(eqn.primitive, {"exp", "exp2"});
+    const double shift = is_transcendental(eqn.primitive) && !is_relative ? absolute_ : 0;
+    out = disturbed(out, size, {relative_, shift, vanishes_ ? 64.0 : 0.0}, rng_);
+    remember(out, size);
+  }
+
+ private:
+  // Kept, so that a value is known by the place of its numbers.
+  struct Rounded {
+    Tensor value, size;
+  };
+  void remember(const Tensor& value, const Tensor& size) {
+    rounded_.insert_or_assign(value.data.get(), Rounded{value, size});
+  }
+  bool is_known(const Tensor& value) const { return rounded_.contains(value.data.get()); }
+
+  Tensor size_of_rounded(const front::Eqn& eqn, const std::vector<Tensor>& in, const Tensor& out,
+                         const Apply& apply) const {
+    if (is_among(eqn.primitive, {"reduce_sum", "dot_general"})) return size_of(eqn, in, apply);
+    const auto from = [&](const Tensor& terms, auto&& size) {
+      MutableTensor result = allocate(DType::kF64, out.shape);
+      for (std::int64_t i = 0; i < out.size(); ++i) {
+        result.as<double>()[i] = size(std::abs(out.at(i)), terms.at(i));
+      }
+      return result.tensor;
+    };
+    if (eqn.primitive == "mul") {  // zero is exact
+      return from(size_of(eqn, in, apply), [](double x, double size) { return x == 0 ? 0 : size; });
+    }
+    if (!is_among(eqn.primitive, {"add", "sub"})) return out;
+    // What was not rounded, such as the fill of a mask, adds no error.
+    front::Eqn sum = eqn;
+    sum.primitive = "add";
+    return from(size_of(sum, in, apply, 0),
+                [](double x, double size) { return std::max(x, size); });
+  }
+
+  // The equation with the sizes of its operands.
+  Tensor size_of(const front::Eqn& eqn, const std::vector<Tensor>& in, const Apply& apply,
+                 double of_unrounded = 1) const {
+    std::vector<Tensor> sizes;
+    for (const Tensor& operand : in) {
+      const auto known = rounded_.find(operand.data.get());
+      sizes.push_back(known == rounded_.end() ? magnitudes(operand, of_unrounded)
+                                              : magnitudes(known->second.size, 1));
+    }
+    return magnitudes(apply(eqn, sizes)[0], 1);
+  }
+
+  double relative_, absolute_;
+  bool vanishes_;
+  Rng rng_;
+  std::map<const void*, Rounded> rounded_;
+};
+
 }  // namespace
 
 std::vector<Tensor> with_noise(const front::Function& function, const std::vector<Tensor>& inputs,
                                double relative, double absolute, std::uint64_t seed) {
-  Rng rng(seed);
-  const bool vanishes = seed % 2 == 0;
-  // Kept, so that a value is known by the place of its numbers.
-  std::map<const void*, Tensor> rounded;
-  Watch disturb;
-  disturb.before = [&](const front::Eqn& eqn, std::vector<Tensor>& in) {
-    if (!rounds(eqn.primitive)) return;  // x != x asks for NaN
-    for (Tensor& tensor : in) {
-      if (rounded.contains(tensor.data.get()))
-        tensor = disturbed(tensor, tensor, {relative, 0, 0}, rng);
-    }
+  Disturber disturber(relative, absolute, seed);
+  Watch watch;
+  watch.before = [&](const front::Eqn& eqn, std::vector<Tensor>& in) { disturber.read(eqn, in); };
+  watch.after = [&](const front::Eqn& eqn, const std::vector<Tensor>& in, std::vector<Tensor>& out,
+                    const Apply& apply) {
+    if (!out.empty()) disturber.write(eqn, in, out[0], apply);
   };
-  disturb.after = [&](const front::Eqn& eqn, const std::vector<Tensor>& in,
-                      std::vector<Tensor>& out, const Apply& apply) {
-    if (!rounds(eqn.primitive) || out[0].dtype != DType::kF64) return;
-    const bool adds = is_among(eqn.primitive, {"add", "sub", "reduce_sum", "dot_general"});
-    const Tensor size = adds ? terms_of(eqn, in, apply) : out[0];
-    const bool is_relative = is_among(eqn.primitive, {"exp", "exp2"});
-    const double shift = is_transcendental(eqn.primitive) && !is_relative ? absolute : 0;
-    out[0] = disturbed(out[0], size, {relative, shift, vanishes ? 64.0 : 0.0}, rng);
-    rounded.emplace(out[0].data.get(), out[0]);
-  };
-  return interpret(function, inputs, disturb);
+  return interpret(function, inputs, watch);
 }
 
 }  // namespace jaxport::fuzz

@@ -114,8 +114,10 @@ bool Liberties::excuse(std::size_t result, std::int64_t index) {
     return !results.empty() && agrees(results[result], runs_.raised[result], index);
   });
   if (is_shifted || any_changes(spoiled_, result, index)) return true;
-  // A sum of products with one factor is associated differently: it may overflow.
-  const bool overflows = !std::isfinite(runs_.raised[result].at(index));
+  // A sum of products with one factor is associated differently: it may overflow. In a cell and in
+  // a rotation this may be anywhere on the way.
+  const bool overflows = !std::isfinite(runs_.raised[result].at(index)) ||
+                         has_name(runs_, {"lstm", "gru", "rnn", "rope", "partial_rope"});
   return runs_.dtype == DType::kF32 && overflows && any_changes(without_huge_, result, index);
 }
 

@@ -58,14 +58,18 @@ std::vector<Target> key_values(const front::Function& function,
   return keys;
 }
 
-// Some of the uses of a value now see f(value) instead.
-bool wrap(Subject& subject, const std::function<std::optional<ValueId>(Place&)>& f) {
+// Some of the uses of a value now see f(value) instead. What makes sense at key values alone is put
+// there where there are any.
+enum class Where : std::uint8_t { kAnywhere, kAtKeys };
+bool wrap(Subject& subject, const std::function<std::optional<ValueId>(Place&)>& f,
+          Where where = Where::kAnywhere) {
   const std::vector<Target> targets = float_values(subject.function);
   if (targets.empty()) return false;
   // Inner values rather than inputs.
   Target target = subject.rng.of(targets);
   if (target.at == 0) target = subject.rng.of(targets);
-  if (const auto keys = key_values(subject.function, targets); !keys.empty() && subject.rng.coin())
+  const std::vector<Target> keys = key_values(subject.function, targets);
+  if (!keys.empty() && (where == Where::kAtKeys || subject.rng.coin()))
     target = subject.rng.of(keys);
   Place place{subject, Inserter(subject.function, target.at), target.id};
   const std::size_t before = subject.function.eqns.size();
@@ -161,14 +165,21 @@ bool clamp(Subject& subject) {
   });
 }
 
-// max(v - c, 0), in the two spellings: idle for some numbers alone
+// max(v - c, 0), in the two spellings, and max(v - c, 0) + d, which has a root: idle for some
+// numbers alone.
 bool shifted_clamp(Subject& subject) {
-  return wrap(subject, [](Place& p) -> std::optional<ValueId> {
-    const ValueId shifted = p.same("sub", {p.value, p.scalar(hostile_literal(p.rng()))});
+  const auto clamped = [](Place& p, ValueId shifted) {
     if (p.rng().coin()) return p.same("max", {shifted, p.scalar(0)});
     const ValueId is_low = p.test("lt", {shifted, p.scalar(0)});
     return p.pick(is_low, shifted, p.filled(0));
-  });
+  };
+  const auto change = [&](Place& p) -> std::optional<ValueId> {
+    const ValueId shifted = p.same("sub", {p.value, p.scalar(hostile_literal(p.rng()))});
+    const ValueId result = clamped(p, shifted);
+    if (p.rng().coin()) return result;
+    return p.same("add", {result, p.scalar(hostile_literal(p.rng()))});
+  };
+  return wrap(subject, change, Where::kAtKeys);
 }
 
 bool round_trip(Subject& subject) {
@@ -227,7 +238,7 @@ bool mask(Subject& subject) { return wrap(subject, masked); }
 
 // Two masks, or a mask and a term: rows that both mask show which of them is the lower.
 bool masks(Subject& subject) {
-  return wrap(subject, [](Place& p) -> std::optional<ValueId> {
+  const auto change = [](Place& p) -> std::optional<ValueId> {
     for (int i = 0; i < 2; ++i) {
       const bool adds = p.rng().one_in(3);
       const auto next = adds ? p.same("add", {p.value, operand(p, p.type().dtype)}) : masked(p);
@@ -235,7 +246,8 @@ bool masks(Subject& subject) {
       p.value = *next;
     }
     return p.value;
-  });
+  };
+  return wrap(subject, change, Where::kAtKeys);
 }
 
 // x where it is a number, or finite; 0 elsewhere

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "edit.h"
 #include "jaxport/error.h"
@@ -121,7 +122,8 @@ class Spoiler {
     const bool divides = eqn.primitive == "div";
     const Tensor before = out;
     const auto is_no_number = [](double x) { return !std::isfinite(x); };
-    const auto is_no_divisor = [](double x) { return x == 0 || !std::isfinite(x); };
+    const double tiny = before.dtype == DType::kF64 ? 1e-307 : 1e-37;  // has no reciprocal
+    const auto is_no_divisor = [&](double x) { return !(std::abs(x) > tiny) || std::isinf(x); };
     poison(out, [&](std::int64_t i) {
       return holds_at(eqn, in[0], before, i, is_no_number) ||
              (divides ? holds_at(eqn, in[1], before, i, is_no_divisor)
@@ -132,6 +134,13 @@ class Spoiler {
   // Sums of a cell and products of a rotation are associated differently: one may overflow where
   // the other does not.
   void huge_sums(const front::Eqn&, const Tensors&, Tensor& out) {
+    const Tensor before = out;
+    poison(out, [&](std::int64_t i) { return is_huge(before.at(i)); });
+  }
+
+  // "Sums and products run in another order: where parts of them overflow, one may".
+  void huge_products(const front::Eqn& eqn, const Tensors&, Tensor& out) {
+    if (!is_among(eqn.primitive, {"mul", "div", "dot_general"})) return;
     const Tensor before = out;
     poison(out, [&](std::int64_t i) { return is_huge(before.at(i)); });
   }
@@ -166,14 +175,37 @@ class Spoiler {
     return true;
   }
 
-  // "The fill of a mask (-1e4 and lower) is taken to be less than the scores".
+  // "The fill of a mask (-1e4 and lower) is taken to be less than the scores". What another mask
+  // filled in is no score.
   void below_the_fill(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
     if (eqn.primitive != "select_n" || in.size() != 3) return;
     for (std::size_t which : {1, 2}) {
       const Tensor &score = in[which], &fill = in[3 - which];
       if (!is_fill(fill)) continue;
       poison(out, [&](std::int64_t i) {
-        return std::isfinite(score.at(i)) && score.at(i) < fill.at(0);
+        const double x = score.at(i);
+        return std::isfinite(x) && x < fill.at(0) && !fills_.contains(x);
+      });
+      fills_.insert(fill.at(0));
+    }
+  }
+  // "A bias is taken to be less than 1e-8 of a fill of -1e30 or lower".
+  void beside_the_fill(const front::Eqn& eqn, const Tensors& in, Tensor& out) {
+    constexpr double kAbsorbing = -1e30;
+    for (const Tensor& operand : in) {
+      if (eqn.primitive == "select_n" && is_fill(operand) && operand.at(0) <= kAbsorbing)
+        fills_.insert(operand.at(0));
+    }
+    if (!is_among(eqn.primitive, {"add", "sub"}) || fills_.empty()) return;
+    const Tensor before = out;
+    const auto is_filled = [&](double x) { return fills_.contains(x); };
+    const auto is_large = [&](double x) {
+      return std::isfinite(x) && std::abs(x) > -1e-8 * *fills_.rbegin() && !is_filled(x);
+    };
+    for (std::size_t which : {0, 1}) {
+      poison(out, [&](std::int64_t i) {
+        return holds_at(eqn, in[which], before, i, is_filled) &&
+               holds_at(eqn, in[1 - which], before, i, is_large);
       });
     }
   }
@@ -282,6 +314,7 @@ class Spoiler {
   const Apply* apply_ = nullptr;  // the equation at hand, with other operands
   // By the numbers of a sum: the sum, and that of the magnitudes of its terms.
   std::map<const void*, std::pair<Tensor, Tensor>> sizes_;
+  std::set<double> fills_;  // of masks
   bool has_exp_ = false, has_log_ = false, has_vanished_ = false, has_low_row_ = false;
 };
 
@@ -302,8 +335,10 @@ const std::vector<Liberty>& all_liberties() {
       {{"softmax", "log_softmax", "logsumexp", "attention", "layer_norm", "rms_norm"},
        &Spoiler::infinite_factors},
       {{"lstm", "gru", "rnn", "rope", "partial_rope"}, &Spoiler::huge_sums},
+      {{"attention"}, &Spoiler::huge_products},
       {{"attention"}, &Spoiler::lowest_biases},
       {{"attention"}, &Spoiler::below_the_fill},
+      {{"attention"}, &Spoiler::beside_the_fill},
       {{}, &Spoiler::negative_zeros},
       {{}, &Spoiler::zero_divisors},
       {{}, &Spoiler::infinite_products},
