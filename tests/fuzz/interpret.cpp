@@ -109,14 +109,19 @@ class Disturber {
     if (!rounds(eqn.primitive)) {
       const bool moves =
           is_among(eqn.primitive, {"broadcast_in_dim", "neg", "reshape", "transpose"});
-      if (moves && is_known(in[0])) remember(out, size_of(eqn, in, apply));
+      if (moves && is_known(in[0])) {
+        remember(out, size_of(eqn, in, apply));
+      } else if (!moves || exact_.contains(in[0].data.get())) {
+        exact_.emplace(out.data.get(), out);
+      }
       return;
     }
     const Tensor size = size_of_rounded(eqn, in, out, apply);
     const bool is_relative = is_among(eqn.primitive, {"exp", "exp2"});
     const double shift = is_transcendental(eqn.primitive) && !is_relative ? absolute_ : 0;
     out = disturbed(out, size, {relative_, shift, vanishes_ ? 64.0 : 0.0}, rng_);
-    remember(out, size);
+    // What vanished is 0 for everybody.
+    remember(out, combined(out, size, [](double x, double of) { return x == 0 ? 0 : of; }));
   }
 
  private:
@@ -131,32 +136,32 @@ class Disturber {
 
   Tensor size_of_rounded(const front::Eqn& eqn, const std::vector<Tensor>& in, const Tensor& out,
                          const Apply& apply) const {
-    if (is_among(eqn.primitive, {"reduce_sum", "dot_general"})) return size_of(eqn, in, apply);
-    const auto from = [&](const Tensor& terms, auto&& size) {
-      MutableTensor result = allocate(DType::kF64, out.shape);
-      for (std::int64_t i = 0; i < out.size(); ++i) {
-        result.as<double>()[i] = size(std::abs(out.at(i)), terms.at(i));
-      }
-      return result.tensor;
-    };
-    if (eqn.primitive == "mul") {  // zero is exact
-      return from(size_of(eqn, in, apply), [](double x, double size) { return x == 0 ? 0 : size; });
-    }
+    if (is_among(eqn.primitive, {"mul", "reduce_sum", "dot_general"}))
+      return size_of(eqn, in, apply);
     if (!is_among(eqn.primitive, {"add", "sub"})) return out;
-    // What was not rounded, such as the fill of a mask, adds no error.
     front::Eqn sum = eqn;
     sum.primitive = "add";
-    return from(size_of(sum, in, apply, 0),
-                [](double x, double size) { return std::max(x, size); });
+    const Tensor terms = size_of(sum, in, apply);
+    return combined(out, terms, [](double x, double of) { return std::max(std::abs(x), of); });
+  }
+
+  template <class Size>
+  static Tensor combined(const Tensor& value, const Tensor& size, const Size& function) {
+    MutableTensor result = allocate(DType::kF64, value.shape);
+    for (std::int64_t i = 0; i < value.size(); ++i) {
+      result.as<double>()[i] = function(value.at(i), size.at(i));
+    }
+    return result.tensor;
   }
 
   // The equation with the sizes of its operands.
-  Tensor size_of(const front::Eqn& eqn, const std::vector<Tensor>& in, const Apply& apply,
-                 double of_unrounded = 1) const {
+  Tensor size_of(const front::Eqn& eqn, const std::vector<Tensor>& in, const Apply& apply) const {
+    const bool sums = eqn.primitive == "add";
     std::vector<Tensor> sizes;
     for (const Tensor& operand : in) {
       const auto known = rounded_.find(operand.data.get());
-      sizes.push_back(known == rounded_.end() ? magnitudes(operand, of_unrounded)
+      const bool adds_none = sums && exact_.contains(operand.data.get());
+      sizes.push_back(known == rounded_.end() ? magnitudes(operand, adds_none ? 0 : 1)
                                               : magnitudes(known->second.size, 1));
     }
     return magnitudes(apply(eqn, sizes)[0], 1);
@@ -166,6 +171,9 @@ class Disturber {
   bool vanishes_;
   Rng rng_;
   std::map<const void*, Rounded> rounded_;
+  // What was chosen and not computed, such as the fill of a mask and the maximum of a row: nobody
+  // moves it past other terms of a sum.
+  std::map<const void*, Tensor> exact_;
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ Tensors without_huge(const Tensors& inputs, Poison poison) {
     others.push_back(with(
         input,
         [&](std::int64_t i) { return std::isfinite(input.at(i)) && std::abs(input.at(i)) > kHuge; },
-        [&](std::int64_t i) { return poison.at(i); }));
+        [&](std::int64_t i) { return poison.at(i, 0); }));
   }
   return others;
 }

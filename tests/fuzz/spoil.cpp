@@ -75,7 +75,7 @@ class Spoiler {
     has_log_ = has_log_ || eqn.primitive == "log";
     if (has_log_ && is_among(eqn.primitive, {"add", "sub"})) poison_infinite(out);
   }
-  void poison_infinite(Tensor& out) const {
+  void poison_infinite(Tensor& out) {
     const Tensor before = out;
     poison(out, [&](std::int64_t i) { return !std::isfinite(before.at(i)); });
   }
@@ -306,11 +306,13 @@ class Spoiler {
   }
 
   template <class Test>
-  void poison(Tensor& tensor, const Test& test) const {
-    tensor = with(tensor, test, [&](std::int64_t i) { return poison_.at(i); });
+  void poison(Tensor& tensor, const Test& test) {
+    ++poisoned_;
+    tensor = with(tensor, test, [&](std::int64_t i) { return poison_.at(i, poisoned_); });
   }
 
   Poison poison_;
+  std::uint64_t poisoned_ = 0;    // tensors
   const Apply* apply_ = nullptr;  // the equation at hand, with other operands
   // By the numbers of a sum: the sum, and that of the magnitudes of its terms.
   std::map<const void*, std::pair<Tensor, Tensor>> sizes_;

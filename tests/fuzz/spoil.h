@@ -29,19 +29,22 @@ Tensor with(const Tensor& tensor, const Test& test, const Value& value) {
 }
 
 // Other numbers. Some of them are seen behind a comparison, a logarithm or a maximum, and equal
-// ones would cancel: one kind alone, a little different at each place, or all kinds mixed.
+// ones would cancel: one kind alone, a little different at each place, or all kinds mixed, the same
+// in every tensor or others in each.
 struct Poison {
   static constexpr double kInf = std::numeric_limits<double>::infinity();
   static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   static constexpr double kNumbers[] = {kNan, kInf, -kInf, -0.37, 0.61, 0,
                                         900,  -900, 3e4,   3e38,  1e300};
-  static constexpr std::size_t kCount = std::size(kNumbers), kVariants = 3 * kCount;
+  static constexpr std::size_t kCount = std::size(kNumbers), kVariants = 6 * kCount;
   std::size_t variant;
 
-  double at(std::int64_t i) const {
+  // At an element of the n-th tensor.
+  double at(std::int64_t i, std::uint64_t n) const {
     const double factor = 1 + static_cast<double>(i % 7) / 8;
     if (variant < kCount) return kNumbers[variant] * factor;
-    Rng rng(variant + kVariants * static_cast<std::uint64_t>(i));
+    const std::uint64_t tensor = variant < 2 * kCount ? 0 : n;
+    Rng rng(variant + kVariants * (static_cast<std::uint64_t>(i) + 1009 * tensor));
     return rng.of(kNumbers);
   }
 };
