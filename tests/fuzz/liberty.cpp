@@ -39,13 +39,17 @@ Tensors shifted_run(const Runs& runs, std::size_t axis_from_back, std::size_t wh
   Watch watch;
   std::vector<const front::Eqn*> seen;
   watch.after = [&](const front::Eqn& eqn, const Tensors& in, Tensors& out, const Apply&) {
-    if (eqn.primitive != "exp") return;
+    const bool is_exp2 = eqn.primitive == "exp2";
+    if (eqn.primitive != "exp" && !is_exp2) return;
     if (std::ranges::find(seen, &eqn) == seen.end()) seen.push_back(&eqn);
     if (which < kMostExponentials && (which >= seen.size() || seen[which] != &eqn)) return;
     const std::vector<double> most = largest_along(in[0], in[0].shape.size() - 1 - axis_from_back);
     out[0] = with(
         out[0], [](std::int64_t) { return true; },
-        [&](std::int64_t i) { return std::exp(in[0].at(i) - most[static_cast<std::size_t>(i)]); });
+        [&](std::int64_t i) {
+          const double y = in[0].at(i) - most[static_cast<std::size_t>(i)];
+          return is_exp2 ? std::exp2(y) : std::exp(y);
+        });
   };
   return plain_run(runs, runs.inputs, watch);
 }

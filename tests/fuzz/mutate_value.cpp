@@ -223,10 +223,10 @@ std::optional<ValueId> mask_of(Place& p) {
   return p.insert.broadcast(input, shape, dims);
 }
 
-std::optional<ValueId> masked(Place& p) {
+std::optional<ValueId> masked(Place& p, double number) {
   const auto keep = mask_of(p);
   if (!keep) return std::nullopt;
-  const ValueId fill = p.filled(fill_literal(p.rng()));
+  const ValueId fill = p.filled(number);
   if (p.rng().one_in(3)) {  // added
     const ValueId added = p.pick(*keep, fill, p.filled(0));
     return p.same("add", {p.value, added});
@@ -234,14 +234,19 @@ std::optional<ValueId> masked(Place& p) {
   return p.rng().one_in(6) ? p.pick(*keep, p.value, fill) : p.pick(*keep, fill, p.value);
 }
 
-bool mask(Subject& subject) { return wrap(subject, masked); }
+bool mask(Subject& subject) {
+  return wrap(subject, [](Place& p) { return masked(p, fill_literal(p.rng())); });
+}
 
 // Two masks, or a mask and a term: rows that both mask show which of them is the lower.
 bool masks(Subject& subject) {
   const auto change = [](Place& p) -> std::optional<ValueId> {
+    static constexpr double kLow[] = {-1e4, -1e9, -1e15, -1e30, -3.4028234663852886e38};
+    const bool has_term = p.rng().one_in(4);
+    const int term = has_term ? static_cast<int>(p.rng().below(2)) : -1;
     for (int i = 0; i < 2; ++i) {
-      const bool adds = p.rng().one_in(3);
-      const auto next = adds ? p.same("add", {p.value, operand(p, p.type().dtype)}) : masked(p);
+      const auto next = i == term ? p.same("add", {p.value, operand(p, p.type().dtype)})
+                                  : masked(p, p.rng().of(kLow));
       if (!next) return std::nullopt;
       p.value = *next;
     }
@@ -322,8 +327,8 @@ std::vector<Mutation> value_mutations() {
           {"term", 10, term},
           {"clamp", 10, clamp},
           {"round trip", 6, round_trip},
-          {"mask", 7, mask},
-          {"masks", 4, masks},
+          {"mask", 6, mask},
+          {"masks", 7, masks},
           {"number guard", 3, number_guard},
           {"function", 4, function_of},
           {"relayout", 4, relayout},

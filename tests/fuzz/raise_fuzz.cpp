@@ -47,9 +47,9 @@ class Pool {
   explicit Pool(const std::vector<front::Function>& seeds) : seeds_(seeds) {}
 
   const front::Function& pick(Rng& rng) const {
-    if (groups_.empty() || rng.one_in(3)) return rng.of(seeds_);
+    if (groups_.empty() || rng.one_in(4)) return rng.of(seeds_);
     // Nodes with many premises rather than activations.
-    return rng.of(large_.empty() || rng.coin() ? rng.of(groups_) : groups_[rng.of(large_)]);
+    return rng.of(large_.empty() || rng.one_in(3) ? rng.of(groups_) : groups_[rng.of(large_)]);
   }
   const std::vector<front::Function>& seeds() const { return seeds_; }
 

@@ -142,7 +142,8 @@ class Spoiler {
   void huge_products(const front::Eqn& eqn, const Tensors&, Tensor& out) {
     if (!is_among(eqn.primitive, {"mul", "div", "dot_general"})) return;
     const Tensor before = out;
-    poison(out, [&](std::int64_t i) { return is_huge(before.at(i)); });
+    const double limit = before.dtype == DType::kF64 ? 1e300 : 1e30;
+    poison(out, [&](std::int64_t i) { return std::abs(before.at(i)) > limit; });
   }
 
   // "A row of Attention whose bias is an input, and -inf or the lowest f32 wherever the row is not
@@ -337,7 +338,7 @@ const std::vector<Liberty>& all_liberties() {
       {{"softmax", "log_softmax", "logsumexp", "attention", "layer_norm", "rms_norm"},
        &Spoiler::infinite_factors},
       {{"lstm", "gru", "rnn", "rope", "partial_rope"}, &Spoiler::huge_sums},
-      {{"attention"}, &Spoiler::huge_products},
+      {{}, &Spoiler::huge_products},
       {{"attention"}, &Spoiler::lowest_biases},
       {{"attention"}, &Spoiler::below_the_fill},
       {{"attention"}, &Spoiler::beside_the_fill},
