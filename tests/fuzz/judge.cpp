@@ -5,7 +5,7 @@
 //
 //   in f64   1e-9 of the value and 1e-13, 40 times what roundings of 1e-14 give, and 2^-22 of the
 //            error that the program itself has in f32
-//   in f32   1e-4 of the value and 1e-7, 40 times what roundings of 1e-6 give, and 64 times the
+//   in f32   1e-4 of the value and 2.5e-7, 40 times what roundings of 1e-6 give, and 64 times the
 //            error of the program as written
 //   16 bits  as f32 with roundings of the type: a raised node of such a type rounds once where the
 //            program as written rounds after each operation
@@ -36,7 +36,7 @@ struct Bounds {
   double relative, absolute, noise, error;
 };
 constexpr Bounds kBounds64{1e-9, 1e-13, 1e-14, 0x1p-22};
-constexpr Bounds kBounds32{1e-4, 1e-7, 1e-6, 64};
+constexpr Bounds kBounds32{1e-4, 2.5e-7, 1e-6, 64};
 
 Bounds bounds_of(const Runs& runs) {
   const int bits = mantissa_bits(runs.narrowest);
