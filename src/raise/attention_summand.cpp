@@ -196,9 +196,24 @@ class Reading {
     return nullptr;
   }
 
+  // A number for the row that may be as large as a fill takes it away again, so that a row without
+  // scores shows what stands outside: the maximum of masked scores, subtracted before a bias.
+  bool is_taken_away(std::size_t mask) const {
+    const double fill = items_[mask].fill;
+    return std::any_of(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(mask),
+                       [&](const Item& outside) {
+                         return outside.kind == Item::Kind::kBias && !outside.varies &&
+                                may_cancel(fill, magnitude(outside));
+                       });
+  }
+
   // A finite fill stands for every number below the scores. A bias must not tell the difference.
   const char* compare_fills() {
     if (result_.causal_row) return nullptr;
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      if (items_[i].is_mask() && items_[i].is_hard() && !items_[i].never() && is_taken_away(i))
+        return "what may cancel the fill of a mask is subtracted inside of something";
+    }
     const bool no_empty_row = keeps_each_row(keeps([](const Item&) { return true; }));
     for (std::size_t i = 0; i < items_.size(); ++i) {
       const Item& mask = items_[i];

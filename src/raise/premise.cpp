@@ -207,6 +207,11 @@ bool is_beyond(double fill, double literal) {
   return absorbs(fill) && literal * kMargin <= -fill;
 }
 
+bool may_cancel(double fill, double literal) {
+  constexpr double kMargin = 1e3;
+  return !(literal * kMargin <= -fill);
+}
+
 // --- clamps
 
 namespace {

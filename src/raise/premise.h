@@ -50,6 +50,8 @@ std::optional<Range> range_of(axis::Graph& graph, const axis::Use& use);
 double largest_literal(const axis::Node& root);
 // A fill beside which a bias made of such numbers is of ordinary size.
 bool is_beyond(double fill, double literal);
+// A number made of such literals may leave little of the fill that it is added to.
+bool may_cancel(double fill, double literal);
 
 // --- clamps
 

@@ -26,8 +26,11 @@ std::vector<Tensor> interpret(const front::Function& function, std::span<const T
     std::vector<front::Type> types;
     for (front::ValueId id : eqn.out) types.push_back(function.type(id));
     if (watch.before) watch.before(eqn, in);
-    std::vector<Tensor> out = eval::apply(eqn, in, types, bindings, enter);
-    if (watch.after) watch.after(eqn, in, out);
+    const auto apply = [&](const front::Eqn& other, const std::vector<Tensor>& operands) {
+      return eval::apply(other, operands, types, bindings, enter);
+    };
+    std::vector<Tensor> out = apply(eqn, in);
+    if (watch.after) watch.after(eqn, in, out, apply);
     for (std::size_t i = 0; i < out.size(); ++i) values[eqn.out[i]] = out[i];
   }
   std::vector<Tensor> results;
@@ -52,60 +55,139 @@ bool rounds(std::string_view name) {
                          "rsqrt", "sqrt", "square", "sub"});
 }
 
-// What is not much larger than the error may vanish: all of it, or here and there.
-Tensor disturbed(const Tensor& tensor, double relative, double shift, double vanishing, Rng& rng) {
+Tensor magnitudes(const Tensor& tensor, double factor) {
   MutableTensor copy = allocate(DType::kF64, tensor.shape);
-  const bool vanishes = vanishing > 0 && rng.one_in(3);
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    const double x = tensor.at(i);
-    const double by = relative * std::abs(x) + shift;
-    double y = std::isfinite(x) ? x + (2 * rng.uniform() - 1) * by : x;
-    if (std::abs(x) < vanishing && (vanishes || rng.coin())) y = 0;
+    copy.as<double>()[i] = factor == 0 ? 0 : factor * std::abs(tensor.at(i));
+  }
+  return copy.tensor;
+}
+
+struct Noise {
+  double relative, absolute;
+  double vanishing;  // what is below so many errors may be 0
+};
+
+// Each number off by some of its error, which is relative to `size`. What is not much larger than
+// the error may vanish: all of it, or here and there.
+Tensor disturbed(const Tensor& tensor, const Tensor& size, const Noise& noise, Rng& rng) {
+  MutableTensor copy = allocate(DType::kF64, tensor.shape);
+  const bool vanishes = noise.vanishing > 0 && rng.one_in(3);
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    const double x = tensor.at(i), scale = size.at(i);
+    const double error =
+        noise.relative * std::abs(std::isfinite(scale) ? scale : x) + noise.absolute;
+    double y = std::isfinite(x) ? x + (2 * rng.uniform() - 1) * error : x;
+    if (std::abs(x) < noise.vanishing * error && (vanishes || rng.coin())) y = 0;
     copy.as<double>()[i] = y;
   }
   return copy.tensor;
 }
 
-double largest(const std::vector<Tensor>& terms) {
-  double most = 0;
-  for (const Tensor& tensor : terms) {
-    for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
-      const double x = std::abs(tensor.at(i));
-      if (std::isfinite(x)) most = std::max(most, x);
+// Runs a program with noise. A value has a size, which its error is relative to: larger than itself
+// where it is what is left of larger terms.
+class Disturber {
+ public:
+  Disturber(double relative, double absolute, std::uint64_t seed)
+      : relative_(relative), absolute_(absolute), vanishes_(seed % 2 == 0), rng_(seed) {}
+
+  // Who reads a rounded value reads another one.
+  void read(const front::Eqn& eqn, std::vector<Tensor>& in) {
+    if (!rounds(eqn.primitive)) return;  // x != x asks for NaN
+    for (Tensor& tensor : in) {
+      const auto known = rounded_.find(tensor.data.get());
+      if (known == rounded_.end()) continue;
+      const Tensor size = known->second.size;
+      tensor = disturbed(tensor, size, {relative_, 0, 0}, rng_);
+      remember(tensor, size);
     }
   }
-  return most;
-}
+
+  void write(const front::Eqn& eqn, const std::vector<Tensor>& in, Tensor& out,
+             const Apply& apply) {
+    if (out.dtype != DType::kF64) return;
+    if (!rounds(eqn.primitive)) {
+      const bool moves =
+          is_among(eqn.primitive, {"broadcast_in_dim", "neg", "reshape", "transpose"});
+      if (moves && is_known(in[0])) {
+        remember(out, size_of(eqn, in, apply));
+      } else if (!moves || exact_.contains(in[0].data.get())) {
+        exact_.emplace(out.data.get(), out);
+      }
+      return;
+    }
+    const Tensor size = size_of_rounded(eqn, in, out, apply);
+    const bool is_relative = is_among(eqn.primitive, {"exp", "exp2"});
+    const double shift = is_transcendental(eqn.primitive) && !is_relative ? absolute_ : 0;
+    out = disturbed(out, size, {relative_, shift, vanishes_ ? 64.0 : 0.0}, rng_);
+    // What vanished is 0 for everybody.
+    remember(out, combined(out, size, [](double x, double of) { return x == 0 ? 0 : of; }));
+  }
+
+ private:
+  // Kept, so that a value is known by the place of its numbers.
+  struct Rounded {
+    Tensor value, size;
+  };
+  void remember(const Tensor& value, const Tensor& size) {
+    rounded_.insert_or_assign(value.data.get(), Rounded{value, size});
+  }
+  bool is_known(const Tensor& value) const { return rounded_.contains(value.data.get()); }
+
+  Tensor size_of_rounded(const front::Eqn& eqn, const std::vector<Tensor>& in, const Tensor& out,
+                         const Apply& apply) const {
+    if (is_among(eqn.primitive, {"mul", "reduce_sum", "dot_general"}))
+      return size_of(eqn, in, apply);
+    if (!is_among(eqn.primitive, {"add", "sub"})) return out;
+    front::Eqn sum = eqn;
+    sum.primitive = "add";
+    const Tensor terms = size_of(sum, in, apply);
+    return combined(out, terms, [](double x, double of) { return std::max(std::abs(x), of); });
+  }
+
+  template <class Size>
+  static Tensor combined(const Tensor& value, const Tensor& size, const Size& function) {
+    MutableTensor result = allocate(DType::kF64, value.shape);
+    for (std::int64_t i = 0; i < value.size(); ++i) {
+      result.as<double>()[i] = function(value.at(i), size.at(i));
+    }
+    return result.tensor;
+  }
+
+  // The equation with the sizes of its operands.
+  Tensor size_of(const front::Eqn& eqn, const std::vector<Tensor>& in, const Apply& apply) const {
+    const bool sums = eqn.primitive == "add";
+    std::vector<Tensor> sizes;
+    for (const Tensor& operand : in) {
+      const auto known = rounded_.find(operand.data.get());
+      const bool adds_none = sums && exact_.contains(operand.data.get());
+      sizes.push_back(known == rounded_.end() ? magnitudes(operand, adds_none ? 0 : 1)
+                                              : magnitudes(known->second.size, 1));
+    }
+    return magnitudes(apply(eqn, sizes)[0], 1);
+  }
+
+  double relative_, absolute_;
+  bool vanishes_;
+  Rng rng_;
+  std::map<const void*, Rounded> rounded_;
+  // What was chosen and not computed, such as the fill of a mask and the maximum of a row: nobody
+  // moves it past other terms of a sum.
+  std::map<const void*, Tensor> exact_;
+};
 
 }  // namespace
 
 std::vector<Tensor> with_noise(const front::Function& function, const std::vector<Tensor>& inputs,
                                double relative, double absolute, std::uint64_t seed) {
-  Rng rng(seed);
-  const bool vanishes = seed % 2 == 0;
-  // Kept, so that a value is known by the place of its numbers.
-  std::map<const void*, Tensor> rounded;
-  Watch disturb;
-  disturb.before = [&](const front::Eqn& eqn, std::vector<Tensor>& in) {
-    if (!rounds(eqn.primitive)) return;  // x != x asks for NaN
-    for (Tensor& tensor : in) {
-      if (rounded.contains(tensor.data.get())) tensor = disturbed(tensor, relative, 0, 0, rng);
-    }
+  Disturber disturber(relative, absolute, seed);
+  Watch watch;
+  watch.before = [&](const front::Eqn& eqn, std::vector<Tensor>& in) { disturber.read(eqn, in); };
+  watch.after = [&](const front::Eqn& eqn, const std::vector<Tensor>& in, std::vector<Tensor>& out,
+                    const Apply& apply) {
+    if (!out.empty()) disturber.write(eqn, in, out[0], apply);
   };
-  disturb.after = [&](const front::Eqn& eqn, const std::vector<Tensor>& in,
-                      std::vector<Tensor>& out) {
-    if (!rounds(eqn.primitive)) return;
-    const bool adds = is_among(eqn.primitive, {"add", "sub", "reduce_sum", "dot_general"});
-    const double lost = adds ? 64 * relative * largest(in) : 0;
-    const double shift = is_transcendental(eqn.primitive) ? absolute : 0;
-    for (Tensor& tensor : out) {
-      if (tensor.dtype != DType::kF64) continue;
-      tensor =
-          disturbed(tensor, relative, shift, vanishes ? std::max(64 * absolute, lost) : 0, rng);
-      rounded.emplace(tensor.data.get(), tensor);
-    }
-  };
-  return interpret(function, inputs, disturb);
+  return interpret(function, inputs, watch);
 }
 
 }  // namespace jaxport::fuzz

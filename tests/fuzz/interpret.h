@@ -10,10 +10,13 @@
 
 namespace jaxport::fuzz {
 
+// An equation with results of the same types, and its operands.
+using Apply = std::function<std::vector<Tensor>(const front::Eqn&, const std::vector<Tensor>& in)>;
 // May be empty.
 struct Watch {
   std::function<void(const front::Eqn&, std::vector<Tensor>& in)> before;
-  std::function<void(const front::Eqn&, const std::vector<Tensor>& in, std::vector<Tensor>& out)>
+  std::function<void(const front::Eqn&, const std::vector<Tensor>& in, std::vector<Tensor>& out,
+                     const Apply&)>
       after;
 };
 // Calls, branches and loops are entered. Throws Error as eval::run does.
@@ -21,8 +24,9 @@ std::vector<Tensor> interpret(const front::Function& function, std::span<const T
                               const Watch& watch, const DimBindings& outer = {});
 
 // The results when every rounding is wrong by `relative` of its value, and every transcendental
-// function by `absolute` too. Who reads a rounded value reads one that is wrong in another way: a
-// raised node computes again what others share.
+// function but exp by `absolute` too; sums are wrong by that much of their terms, and one that
+// nothing but its error is left of may be 0. Who reads a rounded value reads one that is wrong in
+// another way: a raised node computes again what others share.
 std::vector<Tensor> with_noise(const front::Function& function, const std::vector<Tensor>& inputs,
                                double relative, double absolute, std::uint64_t seed);
 

@@ -36,13 +36,41 @@ struct Place {
   }
 };
 
-// Some of the uses of a value now see f(value) instead.
-bool wrap(Subject& subject, const std::function<std::optional<ValueId>(Place&)>& f) {
+bool is_among(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// What rules look at most: products, and what exponentials and roots are taken of, up to a sum.
+std::vector<Target> key_values(const front::Function& function,
+                               const std::vector<Target>& targets) {
+  std::vector<bool> is_key(function.values.size(), false);
+  for (auto eqn = function.eqns.rbegin(); eqn != function.eqns.rend(); ++eqn) {
+    const bool is_below =
+        is_among(eqn->primitive, {"add", "sub", "broadcast_in_dim", "reduce_max"}) &&
+        is_key[eqn->out[0]];
+    if (is_below || is_among(eqn->primitive, {"exp", "log", "rsqrt", "sqrt"})) {
+      for (ValueId id : eqn->in) is_key[id] = true;
+    }
+    if (eqn->primitive == "dot_general") is_key[eqn->out[0]] = true;
+  }
+  std::vector<Target> keys = targets;
+  std::erase_if(keys, [&](const Target& target) { return target.at == 0 || !is_key[target.id]; });
+  return keys;
+}
+
+// Some of the uses of a value now see f(value) instead. What makes sense at key values alone is put
+// there where there are any.
+enum class Where : std::uint8_t { kAnywhere, kAtKeys };
+bool wrap(Subject& subject, const std::function<std::optional<ValueId>(Place&)>& f,
+          Where where = Where::kAnywhere) {
   const std::vector<Target> targets = float_values(subject.function);
   if (targets.empty()) return false;
   // Inner values rather than inputs.
   Target target = subject.rng.of(targets);
   if (target.at == 0) target = subject.rng.of(targets);
+  const std::vector<Target> keys = key_values(subject.function, targets);
+  if (!keys.empty() && (where == Where::kAtKeys || subject.rng.coin()))
+    target = subject.rng.of(keys);
   Place place{subject, Inserter(subject.function, target.at), target.id};
   const std::size_t before = subject.function.eqns.size();
   const auto changed = f(place);
@@ -137,14 +165,21 @@ bool clamp(Subject& subject) {
   });
 }
 
-// max(v - c, 0), in the two spellings: idle for some numbers alone
+// max(v - c, 0), in the two spellings, and max(v - c, 0) + d, which has a root: idle for some
+// numbers alone.
 bool shifted_clamp(Subject& subject) {
-  return wrap(subject, [](Place& p) -> std::optional<ValueId> {
-    const ValueId shifted = p.same("sub", {p.value, p.scalar(hostile_literal(p.rng()))});
+  const auto clamped = [](Place& p, ValueId shifted) {
     if (p.rng().coin()) return p.same("max", {shifted, p.scalar(0)});
     const ValueId is_low = p.test("lt", {shifted, p.scalar(0)});
     return p.pick(is_low, shifted, p.filled(0));
-  });
+  };
+  const auto change = [&](Place& p) -> std::optional<ValueId> {
+    const ValueId shifted = p.same("sub", {p.value, p.scalar(hostile_literal(p.rng()))});
+    const ValueId result = clamped(p, shifted);
+    if (p.rng().coin()) return result;
+    return p.same("add", {result, p.scalar(hostile_literal(p.rng()))});
+  };
+  return wrap(subject, change, Where::kAtKeys);
 }
 
 bool round_trip(Subject& subject) {
@@ -188,17 +223,36 @@ std::optional<ValueId> mask_of(Place& p) {
   return p.insert.broadcast(input, shape, dims);
 }
 
+std::optional<ValueId> masked(Place& p, double number) {
+  const auto keep = mask_of(p);
+  if (!keep) return std::nullopt;
+  const ValueId fill = p.filled(number);
+  if (p.rng().one_in(3)) {  // added
+    const ValueId added = p.pick(*keep, fill, p.filled(0));
+    return p.same("add", {p.value, added});
+  }
+  return p.rng().one_in(6) ? p.pick(*keep, p.value, fill) : p.pick(*keep, fill, p.value);
+}
+
 bool mask(Subject& subject) {
-  return wrap(subject, [](Place& p) -> std::optional<ValueId> {
-    const auto keep = mask_of(p);
-    if (!keep) return std::nullopt;
-    const ValueId fill = p.filled(fill_literal(p.rng()));
-    if (p.rng().one_in(3)) {  // added
-      const ValueId added = p.pick(*keep, fill, p.filled(0));
-      return p.same("add", {p.value, added});
+  return wrap(subject, [](Place& p) { return masked(p, fill_literal(p.rng())); });
+}
+
+// Two masks, or a mask and a term: rows that both mask show which of them is the lower.
+bool masks(Subject& subject) {
+  const auto change = [](Place& p) -> std::optional<ValueId> {
+    static constexpr double kLow[] = {-1e4, -1e9, -1e15, -1e30, -3.4028234663852886e38};
+    const bool has_term = p.rng().one_in(4);
+    const int term = has_term ? static_cast<int>(p.rng().below(2)) : -1;
+    for (int i = 0; i < 2; ++i) {
+      const auto next = i == term ? p.same("add", {p.value, operand(p, p.type().dtype)})
+                                  : masked(p, p.rng().of(kLow));
+      if (!next) return std::nullopt;
+      p.value = *next;
     }
-    return p.rng().one_in(6) ? p.pick(*keep, p.value, fill) : p.pick(*keep, fill, p.value);
-  });
+    return p.value;
+  };
+  return wrap(subject, change, Where::kAtKeys);
 }
 
 // x where it is a number, or finite; 0 elsewhere
@@ -273,7 +327,8 @@ std::vector<Mutation> value_mutations() {
           {"term", 10, term},
           {"clamp", 10, clamp},
           {"round trip", 6, round_trip},
-          {"mask", 9, mask},
+          {"mask", 6, mask},
+          {"masks", 7, masks},
           {"number guard", 3, number_guard},
           {"function", 4, function_of},
           {"relayout", 4, relayout},

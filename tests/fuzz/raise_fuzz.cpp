@@ -47,8 +47,12 @@ class Pool {
   explicit Pool(const std::vector<front::Function>& seeds) : seeds_(seeds) {}
 
   const front::Function& pick(Rng& rng) const {
-    if (groups_.empty() || rng.one_in(3)) return rng.of(seeds_);
-    return rng.of(rng.of(groups_));
+    if (groups_.empty() || rng.one_in(4)) return rng.of(seeds_);
+    // Nodes with many premises rather than activations.
+    const Group& group =
+        large_.empty() || rng.one_in(3) ? rng.of(groups_) : groups_[rng.of(large_)];
+    const bool from_seed = group.mutants.empty() || (!group.seeds.empty() && rng.coin());
+    return rng.of(from_seed ? group.seeds : group.mutants);
   }
   const std::vector<front::Function>& seeds() const { return seeds_; }
 
@@ -58,21 +62,39 @@ class Pool {
     for (const std::string& name : verdict.raised) add(name, function, rng);
   }
 
+  // A seed in which this is raised: without it all mutants descend from the first ones.
+  void add_seed(const std::string& name, const front::Function& function) {
+    group_for(name).seeds.push_back(function);
+  }
+
  private:
+  struct Group {
+    std::vector<front::Function> seeds, mutants;
+  };
+
   void add(const std::string& name, const front::Function& function, Rng& rng) {
-    const auto [entry, is_new] = group_of_.try_emplace(name, groups_.size());
-    if (is_new) groups_.emplace_back();
-    std::vector<front::Function>& group = groups_[entry->second];
-    if (group.size() < kMostOfOneGroup) {
-      group.push_back(function);
+    std::vector<front::Function>& mutants = group_for(name).mutants;
+    if (mutants.size() < kMostOfOneGroup) {
+      mutants.push_back(function);
     } else {
-      rng.of(group) = function;
+      rng.of(mutants) = function;
     }
   }
 
+  Group& group_for(const std::string& name) {
+    const auto [entry, is_new] = group_of_.try_emplace(name, groups_.size());
+    if (is_new) {
+      if (std::ranges::find(kLarge, name) != std::end(kLarge)) large_.push_back(groups_.size());
+      groups_.emplace_back();
+    }
+    return groups_[entry->second];
+  }
+
   static constexpr std::size_t kMostEquations = 40, kMostOfOneGroup = 200;
+  static constexpr std::string_view kLarge[] = {"attention", "layer_norm", "rms_norm", "softmax"};
   const std::vector<front::Function>& seeds_;
-  std::vector<std::vector<front::Function>> groups_;
+  std::vector<Group> groups_;
+  std::vector<std::size_t> large_;  // of the groups
   std::map<std::string, std::size_t> group_of_;
   std::set<std::uint64_t> seen_;
 };
@@ -88,7 +110,12 @@ class Search {
       : arguments_(arguments),
         checker_(seeds, std::move(stage)),
         pool_(seeds.functions),
-        rng_(arguments.seed) {}
+        rng_(arguments.seed) {
+    if (arguments.faults) return;  // their nodes have no group worth it
+    for (const front::Function& seed : seeds.functions) {
+      for (const std::string& name : checked(seed).raised) pool_.add_seed(name, seed);
+    }
+  }
 
   // Returns the number of distinct finds.
   std::size_t run() {

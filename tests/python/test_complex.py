@@ -164,3 +164,20 @@ def test_a_primitive_without_a_complex_form_is_named():
     primitive.def_abstract_eval(lambda z: z)
     with pytest.raises(jaxport.ConversionError, match="'turned' has no form for complex numbers"):
         jaxport.to_onnx(primitive.bind, [jax.ShapeDtypeStruct((3,), "complex64")])
+
+
+AXES = np.asarray([-2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0])
+
+
+@pytest.mark.parametrize("name", [*UNARY, "rsqrt"])
+def test_branch_cuts_are_on_the_side_of_jax(name):
+    fn = lax.rsqrt if name == "rsqrt" else getattr(jnp, name)
+    z = (AXES[:, None] + 1j * AXES).astype(np.complex64)
+    z.imag = AXES  # the sum has lost -0
+    model = jaxport.to_onnx(fn, [jax.ShapeDtypeStruct(z.shape, z.dtype)])
+    have = next(iter(runtime.run(runtime.open_session(model), [_jax.host_array(z)]).values()))
+    want = np.asarray(jax.jit(fn)(z))
+    if np.iscomplexobj(want):
+        have = np.ascontiguousarray(have).view(np.complex64)[..., 0]
+    finite = np.isfinite(want)
+    np.testing.assert_allclose(have[finite], want[finite], rtol=1e-5, atol=1e-5)

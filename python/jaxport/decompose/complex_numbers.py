@@ -211,13 +211,27 @@ def _length(z: Array) -> jax.Array:
 
 
 def _sqrt(z: Array, **_: Any) -> jax.Array:
+    return _root(z, _signed_as)
+
+
+def _rsqrt(z: Array, **_: Any) -> jax.Array:
+    """By way of the logarithm in JAX, which asks for the sign of a zero."""
+    return 1 / _root(z, lambda y, size: jnp.copysign(size, y))
+
+
+def _root(z: Array, signed_as: Callable[[jax.Array, jax.Array], jax.Array]) -> jax.Array:
     x, y = _parts(z)
     # The root of the larger of |z| + x and |z| - x; the other part follows by division.
     root = jnp.sqrt((_length(z) + jnp.abs(x)) / 2)
     other = y / jnp.where(root == 0, 1, 2 * root)
     is_right = x >= 0
     real = jnp.where(is_right, root, jnp.abs(other))
-    return _join(real, jnp.where(is_right, other, jnp.copysign(root, y)))
+    return _join(real, jnp.where(is_right, other, signed_as(y, root)))
+
+
+def _signed_as(y: jax.Array, size: jax.Array) -> jax.Array:
+    """On a branch cut JAX does not ask for the sign of a zero: -0 is on the side of 0."""
+    return jnp.where(y < 0, -size, size)
 
 
 def _exp(z: Array, **_: Any) -> jax.Array:
@@ -287,13 +301,15 @@ def _turned(z: Array, function: Callable[[Array], jax.Array]) -> jax.Array:
 def _asin(z: Array) -> jax.Array:
     below, above = _sqrt(1 - z), _sqrt(1 + z)
     real = jnp.arctan2(lax.real(z), lax.real(below * above))
-    return _join(real, jnp.arcsinh(lax.imag(jnp.conj(below) * above)))
+    size = jnp.arcsinh(jnp.abs(lax.imag(jnp.conj(below) * above)))
+    return _join(real, _signed_as(lax.imag(z), size))
 
 
 def _acos(z: Array) -> jax.Array:
     below, above = _sqrt(1 - z), _sqrt(1 + z)
     real = 2 * jnp.arctan2(lax.real(below), lax.real(above))
-    return _join(real, jnp.arcsinh(lax.imag(jnp.conj(above) * below)))
+    size = jnp.arcsinh(jnp.abs(lax.imag(jnp.conj(above) * below)))
+    return _join(real, -_signed_as(lax.imag(z), size))
 
 
 def _acosh(z: Array) -> jax.Array:
@@ -446,7 +462,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "reduce_prod": _over(lax.mul, 1),
     "reduce_window_max": _over_windows(_larger, -math.inf),
     "reduce_window_min": _over_windows(_smaller, math.inf),
-    "rsqrt": lambda z, **_: 1 / _sqrt(z),
+    "rsqrt": _rsqrt,
     "scatter-max": functools.partial(combined, _larger),
     "scatter-min": functools.partial(combined, _smaller),
     "scatter-mul": functools.partial(combined, lax.mul),

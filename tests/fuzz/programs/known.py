@@ -52,20 +52,34 @@ def excused(
     """For each quirk the elements of all outputs that may be the runtime's."""
     closed = jax.make_jaxpr(function_of(program))(*values)
     names = primitives(closed.jaxpr)
+    quirks = [
+        quirk
+        for quirk in QUIRKS
+        if not names.isdisjoint(quirk.primitives) and _applies(quirk, program, names)
+    ]
     found = []
-    for quirk in QUIRKS:
-        if names.isdisjoint(quirk.primitives) or not _applies(quirk, program, names):
-            continue
-        changes = (1.0, -1.0) if quirk.noise else (0.0,) if quirk.instead else STAND_INS
-        first, *others = _runs(closed, values, quirk, changes)
-        masks = [
-            _changed(quirk, a, [other[i] for other in others], have[i])
-            & quirk.permits(want[i], have[i])
-            for i, a in enumerate(first)
-        ]
+    for some in [*([quirk] for quirk in quirks), quirks]:  # one may hide the other
+        masks = _excused_by(some, closed, values, want, have)
         if any(mask.any() for mask in masks):
-            found.append((quirk.name, masks))
+            found.append(("; ".join(sorted({quirk.name for quirk in some})), masks))
     return found
+
+
+def _excused_by(
+    quirks: Sequence[Quirk], closed: Any, values: Results, want: Results, have: Results
+) -> Results:
+    changes = (1.0, -1.0) if all(quirk.noise for quirk in quirks) else STAND_INS
+    first, *others = _runs(closed, values, quirks, changes)
+    return [
+        np.logical_or.reduce(
+            [
+                _changed(quirk, a, [other[i] for other in others], have[i])
+                & quirk.permits(want[i], have[i])
+                for quirk in quirks
+            ]
+        )
+        for i, a in enumerate(first)
+    ]
 
 
 def _applies(quirk: Quirk, program: Program, primitives_of_it: set[str]) -> bool:
@@ -99,15 +113,26 @@ def _differs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _runs(
-    closed: Any, values: Results, quirk: Quirk, changes: Sequence[float]
+    closed: Any, values: Results, quirks: Sequence[Quirk], changes: Sequence[float]
 ) -> Iterator[Results]:
     """The results of JAX, and those with each of the stand-ins at the excused places."""
     arrays = [jnp.asarray(a) for a in values]
     as_it_is = jax.jit(lambda *args: interpreted(closed, args, lambda eqn, _, results: results))
-    changed = jax.jit(lambda stand_in, *args: interpreted(closed, args, _replaced(quirk, stand_in)))
+    changed = jax.jit(
+        lambda stand_in, *args: interpreted(closed, args, _all_replaced(quirks, stand_in))
+    )
     yield [np.asarray(r) for r in as_it_is(*arrays)]
     for change in changes:
         yield [np.asarray(r) for r in changed(jnp.float32(change), *arrays)]
+
+
+def _all_replaced(quirks: Sequence[Quirk], stand_in: Any) -> Change:
+    def replaced(eqn: Any, operands: Sequence[Any], results: list[Any]) -> list[Any]:
+        for quirk in quirks:
+            results = _replaced(quirk, stand_in)(eqn, operands, results)
+        return results
+
+    return replaced
 
 
 def _replaced(quirk: Quirk, stand_in: Any) -> Change:
@@ -119,9 +144,13 @@ def _replaced(quirk: Quirk, stand_in: Any) -> Change:
         if not any(map(is_float, results)):
             return results
         if quirk.noise:
-            return [quirk.noise(operands, r, stand_in).astype(r.dtype) for r in results]
+            sign = jnp.sign(stand_in)
+            return [quirk.noise(operands, r, sign).astype(r.dtype) for r in results]
         if quirk.beyond:
             places = [jnp.isinf(r) for r in _of_others(eqn, operands, quirk.beyond)]
+        elif quirk.vanishes:
+            signs = _of_others(eqn, operands, lambda x: (x != 0).astype(x.dtype))
+            places = [(r == 0) & (s > 0) for r, s in zip(results, signs, strict=True)]
         else:
             places = [is_float(r) and quirk.where(operands, r) for r in results]
         return [

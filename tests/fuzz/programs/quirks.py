@@ -19,16 +19,18 @@ from jax import lax
 class Quirk:
     """Primitives whose results differ where `where(operands, result)` is true.
 
-    With `beyond`, they differ where those of `beyond(operands)` are infinite; with `instead`, they
-    are those of other operands; with `noise`, they are off as it has them, upwards and downwards.
-    Of elements that change, those are excused that `permits(want, have)`; with `among`, those that
-    lie between the results of such runs.
+    With `beyond`, they differ where those of `beyond(operands)` are infinite; with `vanishes`,
+    where they are 0 and those of other numbers would not be; with `instead`, they are those of
+    other operands; with `noise`, they are off as it has them, upwards and downwards. Of elements
+    that change, those are excused that `permits(want, have)`; with `among`, those that lie between
+    the results of such runs.
     """
 
     name: str
     primitives: tuple[str, ...]
     where: Callable[[Sequence[Any], Any], Any] = lambda operands, result: False
     beyond: Callable[[Any], Any] | None = None
+    vanishes: bool = False
     instead: Callable[[Any], Any] | None = None
     noise: Callable[[Sequence[Any], Any, Any], Any] | None = None
     permits: Callable[[np.ndarray, np.ndarray], Any] = lambda want, have: True
@@ -270,6 +272,7 @@ QUIRKS = [
         _nan_of_infinities,
         permits=_only_jax_is_nan,
     ),
+    Quirk("XLA takes subnormal numbers for 0", ("mul", "div", "dot_general"), vanishes=True),
     Quirk(
         "XLA takes subnormal numbers for 0",
         ("max", "min", "add", "sub", "mul", "div"),
