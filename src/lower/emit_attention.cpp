@@ -4,6 +4,7 @@
 
 #include "lower/attention.h"
 #include "lower/emitter.h"
+#include "onnx/subgraph.h"
 
 namespace jaxport::lower {
 
@@ -126,6 +127,7 @@ AttentionRoles::AttentionRoles(const axis::Node& node, const Labels& order) {
   int best = -1;
   std::ptrdiff_t best_position = -1;
   for (Label label : labels.batch) {
+    if (onnx::can_be_zero(node.sizes[static_cast<std::size_t>(label)])) continue;
     const int score = head_score(node, label);
     auto found = std::ranges::find(order, label);
     const std::ptrdiff_t position = found == order.end() ? -1 : found - order.begin();
@@ -173,8 +175,12 @@ struct Emitter::AttentionPlan {
     for (Label label : some) size = size * node.sizes[static_cast<std::size_t>(label)];
     return size;
   }
-  // Three dims need the number of heads as an attribute.
-  bool is_possible() const { return !form.three || size_of(query_heads()).is_static(); }
+  // Three dims need the number of heads as an attribute. ONNX Runtime divides by it, and a size of
+  // 0 ends the process.
+  bool is_possible() const {
+    return !onnx::can_be_zero(size_of(form.heads)) &&
+           (!form.three || size_of(query_heads()).is_static());
+  }
 };
 
 double Emitter::attention_price(const AttentionPlan& plan) const {

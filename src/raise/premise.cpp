@@ -281,6 +281,39 @@ bool is_made_of(const axis::Node& value, const axis::Node& of) {
 
 }  // namespace
 
+namespace {
+
+// A constant beside which the operation keeps a finite number finite, and an infinite one infinite.
+bool is_harmless(const axis::Node& operation, const axis::Node& constant) {
+  if (constant.dtype == DType::kBool) return true;
+  if (!constant.out.empty() || !is_float(constant.dtype)) return false;
+  const double value = constant.data.at(0);
+  if (operation.name == "max") return value < std::numeric_limits<double>::infinity();
+  if (operation.name == "min") return value > -std::numeric_limits<double>::infinity();
+  if (operation.name == "clamp") return !std::isnan(value);
+  return std::isfinite(value) && (operation.name == "select_n" || value != 0);
+}
+
+// Guards and scales: maximum, where(isfinite(maximum), maximum, 0), 2 maximum.
+bool keeps_finite(const axis::Node& node) {
+  constexpr std::string_view kGuards[] = {
+      "clamp", "convert_element_type", "div", "max", "min", "mul", "select_n"};
+  if (node.kind != axis::Kind::kPointwise ||
+      std::ranges::find(kGuards, node.name) == std::end(kGuards)) {
+    return false;
+  }
+  const auto is_constant = [](const axis::Edge& edge) {
+    return edge.node->kind == axis::Kind::kConstant;
+  };
+  const bool scales = node.name == "mul" || node.name == "div";
+  if (scales && !is_constant(node.edges[1])) return false;
+  return std::ranges::all_of(node.edges, [&](const axis::Edge& edge) {
+    return !is_constant(edge) || is_harmless(node, *edge.node);
+  });
+}
+
+}  // namespace
+
 bool is_made_of_maxima(const axis::Node& value, const axis::Node& of) {
   Nodes unsorted_seen{&value};
   std::vector<const axis::Node*> pending{&value};
@@ -291,13 +324,14 @@ bool is_made_of_maxima(const axis::Node& value, const axis::Node& of) {
       if (!is_made_of(node, of)) return false;
       continue;
     }
-    if (node.edges.empty() && !is_number(node)) return false;
+    if (node.kind == axis::Kind::kConstant) continue;  // its user has looked at it
+    if (!keeps_finite(node)) return false;
     for (const axis::Edge& edge : node.edges) {
       if (unsorted_seen.insert(edge.node).second) pending.push_back(edge.node);
     }
     if (unsorted_seen.size() > kMostNodes) return false;
   }
-  return true;
+  return value.kind != axis::Kind::kConstant;
 }
 
 }  // namespace jaxport::raise

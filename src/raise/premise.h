@@ -61,10 +61,10 @@ axis::Use clamped_at_zero(axis::Graph& graph, const axis::Use& use);
 
 // --- values that cancel
 
-// Computed from constants, from truth values and from maxima, all of them of what `of` is computed
-// from, in a bounded number of nodes. A value that cancels mathematically may be left out only
-// then: NaN and infinities of anything else would be lost with it. A mean, or a single element, is
-// infinite where one of the elements is -inf; their maximum is where nothing of them is left.
+// A maximum of what `of` is computed from, possibly guarded or scaled by numbers that keep it
+// finite where it is. A value that cancels mathematically may be left out only then: NaN and
+// infinities of anything else would be lost with it. A mean, or a single element, is infinite where
+// one of the elements is -inf; their maximum is where nothing of them is left.
 bool is_made_of_maxima(const axis::Node& value, const axis::Node& of);
 
 }  // namespace jaxport::raise

@@ -323,3 +323,32 @@ def test_static_sizes_of_zero(case, runner):
 @parity(DYNAMIC)
 def test_symbolic_sizes_of_zero(case, runner):
     check_all_sizes(case, runner)
+
+
+# ONNX Runtime refuses these, but whatever stands for the batch, it must not be the heads: no heads
+# end the process.
+NO_ATTENTION = [
+    row("attention of one head", attention, f32("B", 5, 4), f32("B", 7, 4), f32("B", 7, 4)),
+    row(
+        "attention of products",
+        lambda x, y, v: attention(x @ y.mT, x @ y.mT, v),
+        *(f32("B", 6, 1), f32("B", 5, 1), f32("B", 6, 2)),
+    ),
+    row(
+        "attention of heads beside",
+        lambda q, k, v: jax.nn.dot_product_attention(q, k, v),
+        *(f32(2, 5, "B", 4), f32(2, 7, "B", 4), f32(2, 7, "B", 4)),
+    ),
+]
+
+
+@parity(NO_ATTENTION)
+def test_attention_of_nothing_is_right_or_refused(case, runner):
+    for opset in case.opsets:
+        model = jaxport.to_onnx(case.fn, structs(case.inputs), opset=opset).SerializeToString()
+        for arrays, results in expected(case):
+            if 0 in arrays[0].shape:
+                try_to_run(runner, model, arrays)
+                continue
+            for i, (have, want) in enumerate(zip(runner.run(model, arrays), results, strict=True)):
+                assert_close(f"output {i}", want, have, case.tolerance)

@@ -107,9 +107,20 @@ def _equation(
         m, n = params["cond_nconsts"], params["body_nconsts"]
         test, step = inside(params["cond_jaxpr"]), inside(params["body_jaxpr"])
         a, b, init = operands[:m], operands[m : m + n], operands[m + n :]
-        return list(lax.while_loop(lambda s: test(*a, *s)[0], lambda s: step(*b, *s), init))
+        return _while(lambda s: test(*a, *s)[0], lambda s: step(*b, *s), init)
     bound = eqn.primitive.bind(*operands, **params)
     return list(bound) if eqn.primitive.multiple_results else [bound]
+
+
+def _while(test: Callable[..., Any], step: Callable[..., list[Any]], init: list[Any]) -> list[Any]:
+    """vmap makes a batch of the condition: what is done keeps its value."""
+
+    def body(state: list[Any]) -> list[Any]:
+        goes_on = test(state)
+        rows = [goes_on.reshape(goes_on.shape + (1,) * (x.ndim - goes_on.ndim)) for x in state]
+        return [jnp.where(r, y, x) for r, x, y in zip(rows, state, step(state), strict=True)]
+
+    return list(lax.while_loop(lambda s: jnp.any(test(s)), body, init))
 
 
 def _scan(params: Any, operands: list[Any], step: Callable[..., list[Any]]) -> list[Any]:

@@ -196,7 +196,11 @@ QUIRKS = [
     ),
     Quirk("MaxPool gives the largest number for infinity", _WINDOWS, _infinite),
     Quirk("Where gives 0 for -0", ("select_n",), _negative_zero),
-    Quirk("the sign of a zero", ("max", "min", "add", *_MAXIMA, *_MINIMA), noise=_sign_of_zero),
+    Quirk(
+        "the sign of a zero",
+        ("max", "min", "add", "reduce_window", *_MAXIMA, *_MINIMA),
+        noise=_sign_of_zero,
+    ),
     Quirk(
         "top_k takes 0 and -0 for equal and NaN for positive",
         ("top_k",),
