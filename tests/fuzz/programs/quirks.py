@@ -47,6 +47,10 @@ def _nan_before(args: Sequence[Any], result: Any) -> Any:
     return jnp.isnan(result) if is_float(result) else jnp.zeros(result.shape, bool)
 
 
+def _not_finite(args: Sequence[Any], result: Any) -> Any:
+    return ~jnp.isfinite(result)
+
+
 def _infinite(args: Sequence[Any], result: Any) -> Any:
     return jnp.isinf(result)
 
@@ -198,7 +202,7 @@ QUIRKS = [
     Quirk("Where gives 0 for -0", ("select_n",), _negative_zero),
     Quirk(
         "the sign of a zero",
-        ("max", "min", "add", "reduce_window", *_MAXIMA, *_MINIMA),
+        ("max", "min", "add", "reduce_window", *_MAXIMA, *_MINIMA, *_SUMS),
         noise=_sign_of_zero,
     ),
     Quirk(
@@ -210,7 +214,7 @@ QUIRKS = [
     Quirk(
         "Resize does not spread NaN and infinity along a whole axis",
         ("dot_general",),
-        _nan_before,
+        _not_finite,
         spelled="image.resize",
     ),
     Quirk(
