@@ -7,6 +7,7 @@
 
 #include "axis/translate.h"
 #include "axis/unpad.h"
+#include "axis/view.h"
 #include "front/combiner.h"
 
 namespace jaxport::axis {
@@ -298,11 +299,17 @@ Views conv_over_pad(Translation& t, const Padding& padding, const std::vector<st
   return with_more_padding(t, *operand, padding, dims);
 }
 
+bool has_no_elements(const Dims& shape) { return std::ranges::any_of(shape, &Dim::is_zero); }
+
 Views conv_general_dilated(Translation& t) {
   t.require_operands(2);
   const Padding padding = padding_of(t);
   const std::vector<std::size_t> dims = spatial_dims(t, 0);
   t.require(dims.size() == padding.low.size(), "'padding' does not fit the operand");
+  if (has_no_elements(t.in_shape(0)) || has_no_elements(t.in_shape(1))) {
+    // A sum of nothing, or of padding.
+    return {{{t.graph.scalar(0, t.dtype()), broadcast_dims(t.graph, t.out_shape())}}};
+  }
   if (padding.is_static) return conv_over_pad(t, padding, dims);
   if (is_same_conv(t, padding, dims)) return std::nullopt;
   return after_pad(t, padding, dims, dilation_of(t.eqn, "lhs_dilation", dims.size()), 0);

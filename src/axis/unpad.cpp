@@ -32,6 +32,12 @@ std::optional<Amounts> amounts_of(const front::Attr& config) {
   return Amounts{numbers[0], numbers[1]};
 }
 
+// A dim of one element that was one element before: neither cropped to it nor moved away.
+bool is_untouched(const Dim& before, const front::Attr& config) {
+  const auto amounts = amounts_of(config);
+  return before.is_one() && amounts && amounts->low == 0 && amounts->high == 0;
+}
+
 }  // namespace
 
 std::optional<Unpadded> unpadded(Translation& t) {
@@ -45,11 +51,14 @@ std::optional<Unpadded> unpadded(Translation& t) {
   const Dims &before = pad.prim->in[0].shape, after = pad.prim->out[0].shape;
   const Use operand = t.graph.child(padded.use, 0);
   const Pattern source = dims_of(operand, before), seen = dims_of(padded.use, after);
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    if (seen[i].empty() && !is_untouched(before[i], (*config)[i])) return std::nullopt;
+  }
   Unpadded result{{operand, {}}, {}, {}, {}, *fill};
   std::size_t found = 0;  // dims of the pad that vary
   for (const Labels& dim : padded.dims) {
     const auto at = static_cast<std::size_t>(std::ranges::find(seen, dim) - seen.begin());
-    if (dim.empty()) {  // any unit dim; nothing was added to it
+    if (dim.empty()) {  // any unit dim
       result.view.dims.emplace_back();
       result.shape.emplace_back(1);
       result.low.push_back(0);

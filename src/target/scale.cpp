@@ -60,11 +60,7 @@ class Keeper {
     std::vector<Node> nodes = std::exchange(graph.nodes, {});
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       Node& node = nodes[i];
-      if (is_kept[i]) {
-        const std::size_t at = scale_of(op, node)->at;
-        op.set_origin(model_.origins[node.origin]);
-        node.in[at] = repeated(op, node.in[at], node.in[1 - at]).id();
-      }
+      if (is_kept[i]) keep_apart(op, node);
       graph.nodes.push_back(std::move(node));
     }
     return true;
@@ -109,14 +105,29 @@ class Keeper {
     return is_kept;
   }
 
+  void keep_apart(Builder& op, Node& node) const {
+    const std::size_t at = scale_of(op, node)->at;
+    const Value scaled(&op, node.in[1 - at]);
+    op.set_origin(model_.origins[node.origin]);
+    if (std::ranges::all_of(scaled.shape(), is_unit)) {
+      // One element cannot be repeated: -(c (-x)) has a Neg on both sides of the scale.
+      node.in[1 - at] = op.Neg(scaled).id();
+      const Value negative = op.call(node.op, {Value(&op, node.in[0]), Value(&op, node.in[1])});
+      node.op = "Neg";
+      node.in = {negative.id()};
+    } else {
+      node.in[at] = repeated(op, node.in[at], scaled).id();
+    }
+  }
+
+  static bool is_unit(const Dim& dim) { return dim == Dim(1); }
+
   // The constant as often as the last dim of the product that is no unit dim is long.
-  Value repeated(Builder& op, ValueId constant, ValueId other) const {
+  Value repeated(Builder& op, ValueId constant, const Value& other) const {
     const Tensor element =
         scalar(model_.values[constant].type->dtype, op.known(Value(&op, constant))->at(0));
-    const Dims& dims = *model_.values[other].type->shape;
-    const auto is_unit = [](const Dim& dim) { return dim == Dim(1); };
+    const Dims& dims = other.shape();
     const auto last = std::ranges::find_if_not(dims.rbegin(), dims.rend(), is_unit);
-    if (last == dims.rend()) return Value(&op, constant);
     const auto units = static_cast<std::size_t>(last - dims.rbegin());
     if (last->is_static()) {
       Shape shape(units + 1, 1);
@@ -124,7 +135,7 @@ class Keeper {
       return op.weight({element, 0, shape, Shape(units + 1, 0)}, shape, "");
     }
     const onnx::Args start{{"start", -static_cast<std::int64_t>(units) - 1}};
-    const Value size = op.Shape(Value(&op, other), start);
+    const Value size = op.Shape(other, start);
     Dims shape(dims.end() - static_cast<std::ptrdiff_t>(units) - 1, dims.end());
     return op.call_with_shape("Expand", {op.constant(element), size}, {}, std::move(shape));
   }

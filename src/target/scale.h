@@ -7,7 +7,8 @@ namespace jaxport::target {
 
 // ONNX Runtime merges a product with a constant of one element into the MatMul beside it, as the
 // attribute alpha: MatMulScaleFusion. Where that goes wrong, the constant is repeated along the
-// last dim, which keeps the nodes apart. Returns whether any was.
+// last dim, or stands between two Neg where there is one element, which keeps the nodes apart.
+// Returns whether any was.
 //
 // * alpha is one number of f32 for all scales around a MatMul: f64 loses digits, the product of
 //   several may leave the range of f32, and 0 and infinities do not meet each element any more.

@@ -13,6 +13,10 @@ NHWC = ("NHWC", "HWIO", "NHWC")
 NCHW = ("NCHW", "OIHW", "NCHW")
 
 
+def conv_1d(x, w):
+    return lax.conv_general_dilated(x, w, (1,), "SAME", dimension_numbers=("NWC", "WIO", "NWC"))
+
+
 def conv(name, inputs, also=(), **parameters):
     parameters = {
         "window_strides": (1, 1),
@@ -72,6 +76,25 @@ CONVOLUTIONS = [
         "conv_transpose",
         lambda x, w: lax.conv_transpose(x, w, (2, 2), "SAME", dimension_numbers=NHWC),
         [f32(1, 4, 5, 3), f32(3, 3, 3, 2)],
+        tolerance="sum",
+    ),
+    # Dims of one element that lax.pad made are not the dims that it was given.
+    case(
+        "conv of a cropped batch",
+        lambda x, w: conv_1d(lax.pad(x, 0.0, ((0, -1, 0), (1, 1, 0), (0, 0, 0))), w),
+        [f32(2, 5, 3), f32(3, 3, 4)],
+        tolerance="sum",
+    ),
+    case(
+        "conv of a cropped image and no batch",
+        lambda x, w: conv_1d(lax.pad(x, 0.0, ((0, 0, 0), (0, -2, 0), (0, 0, 0))), w),
+        [f32(1, 3, 2), f32(1, 2, 1)],
+        tolerance="sum",
+    ),
+    case(
+        "conv of a batch that was moved away",
+        lambda x, w: conv_1d(lax.pad(x, 0.0, ((1, -1, 0), (0, 0, 0), (0, 0, 0))), w),
+        [f32(1, 5, 3), f32(3, 3, 4)],
         tolerance="sum",
     ),
     case(

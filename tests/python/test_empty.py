@@ -105,6 +105,13 @@ STATIC = [
     row("convolution to nothing", lambda x: conv(x) + jnp.arange(2)[:, None], f32("B", 3, 2)),
     row("convolution of nothing", lambda x: conv(x, ((2, 2),)), f32("B", 3, 0)),
     row(
+        "convolution of integers without channels",
+        lambda x: lax.conv_general_dilated(
+            x.astype("int8"), jnp.ones((2, 0, 3), "int8"), (1,), "VALID"
+        ),
+        f32("B", 0, 5),
+    ),
+    row(
         "convolution without channels",
         lambda x: lax.conv_general_dilated(x, jnp.ones((2, 0, 3)), (1,), "VALID"),
         f32("B", 0, 5),
