@@ -76,6 +76,14 @@ def within(want: np.ndarray, have: np.ndarray, others: list[np.ndarray]) -> np.n
     )
 
 
+def spread_of(want: np.ndarray, others: list[np.ndarray]) -> np.ndarray:
+    """How far results that are as good as JAX's are from them; 0 where one is not finite."""
+    if not others or not jnp.issubdtype(want.dtype, jnp.floating):
+        return np.zeros(want.shape)
+    distances = [np.abs(parts(other) - parts(want)) for other in others]
+    return np.maximum.reduce([np.where(np.isfinite(d), d, 0.0) for d in distances])
+
+
 def _among(h: np.ndarray, results: list[np.ndarray], least: np.ndarray) -> np.ndarray:
     """Elements that lie between the results of JAX, or half as far beyond them."""
     low = np.minimum.reduce([np.where(np.isnan(r), np.inf, r) for r in results])

@@ -21,6 +21,7 @@ from fuzz.programs.closeness import (
     near,
     nudged_results,
     parts,
+    spread_of,
     wide_results,
     within,
 )
@@ -271,7 +272,8 @@ def _compare(program: Program, values: Results, want: Results, have: Results) ->
     if program.options.double and all(is_finite(a) for a in values):
         # No wider type says whether a result is infinite or only its way there was.
         off = [o & np.isfinite(parts(w)) for o, w in zip(off, want, strict=True)]
-    for name, masks in known.excused(program, values, want, have):
+    floors = [spread_of(w, [r[i] for r in others[1:]]) for i, w in enumerate(want)]
+    for name, masks in known.excused(program, values, want, have, floors):
         if any((o & m).any() for o, m in zip(off, masks, strict=True)):
             names.append(name)
             off = [o & ~m for o, m in zip(off, masks, strict=True)]

@@ -47,8 +47,14 @@ def _nan_before(args: Sequence[Any], result: Any) -> Any:
     return jnp.isnan(result) if is_float(result) else jnp.zeros(result.shape, bool)
 
 
-def _not_finite(args: Sequence[Any], result: Any) -> Any:
-    return ~jnp.isfinite(result)
+def _image_is_not_finite(args: Sequence[Any], result: Any) -> Any:
+    """Neighbours count also where their weight is 0, along axes that keep their size, too."""
+    found = [~jnp.isfinite(x).all() for x in args]
+    return (found[0] | found[1]) & jnp.ones(result.shape, bool)
+
+
+def _either_is_not_finite(want: np.ndarray, have: np.ndarray) -> np.ndarray:
+    return np.asarray(~np.isfinite(want) | ~np.isfinite(have))
 
 
 def _infinite(args: Sequence[Any], result: Any) -> Any:
@@ -107,6 +113,22 @@ def _sign_of_zero(args: Sequence[Any], result: Any, sign: Any) -> Any:
 
 def _nan_as(number: float) -> Callable[[Any], Any]:
     return lambda x: jnp.where(jnp.isnan(x), jnp.asarray(number, x.dtype), x)
+
+
+def _four_digits_of_one(args: Sequence[Any], result: Any, sign: Any) -> Any:
+    return result + sign * 4 * jnp.finfo(jnp.promote_types(result.dtype, jnp.float32)).eps
+
+
+def _divides_by_zero(args: Sequence[Any], result: Any) -> Any:
+    return jnp.broadcast_to(args[1] == 0, result.shape)
+
+
+def _masked_score_as_large(args: Sequence[Any], result: Any) -> Any:
+    """A fill took the place of a number that it does not absorb."""
+    found = jnp.zeros(result.shape, bool)
+    for case in args[1:]:
+        found |= ~(jnp.abs(case) <= 1e-8 * jnp.abs(result)) & (case != result)
+    return found & (result <= -1e4)
 
 
 def _digits_of_one_over(args: Sequence[Any], result: Any, sign: Any) -> Any:
@@ -184,6 +206,8 @@ _MINIMA = ("reduce_min", "cummin", "scatter-min", "reduce_window_min")
 _SUMS = ("cumsum", "dot_general", "conv_general_dilated", "reduce_sum", "reduce_window_sum")
 _PRODUCTS = ("cumprod", "reduce_prod", "reduce_window")
 
+FLUSHED = "XLA takes subnormal numbers for 0"
+
 QUIRKS = [
     Quirk(
         "a maximum or minimum of numbers with NaN among them ignores NaN",
@@ -214,7 +238,8 @@ QUIRKS = [
     Quirk(
         "Resize does not spread NaN and infinity along a whole axis",
         ("dot_general",),
-        _not_finite,
+        _image_is_not_finite,
+        permits=_either_is_not_finite,
         spelled="image.resize",
     ),
     Quirk(
@@ -240,6 +265,22 @@ QUIRKS = [
             beside="dot_general",
         )
         for primitive, where in (("sub", _row_of_lowest), ("add", _bias_of_lowest))
+    ),
+    Quirk(
+        "Attention adds its masks, and takes factors of scores into its operands",
+        ("select_n",),
+        _masked_score_as_large,
+        opsets=range(23, 27),
+        raised_only=True,
+        beside="dot_general",
+    ),
+    Quirk(
+        "Attention adds its masks, and takes factors of scores into its operands",
+        ("div",),
+        _divides_by_zero,
+        permits=_only_model_is_nan,
+        raised_only=True,
+        beside="dot_general",
     ),
     Quirk(
         "a sum or product in another order overflows on its way",
@@ -280,9 +321,9 @@ QUIRKS = [
         _nan_of_infinities,
         permits=_only_jax_is_nan,
     ),
-    Quirk("XLA takes subnormal numbers for 0", ("mul", "div", "dot_general"), vanishes=True),
+    Quirk(FLUSHED, ("mul", "div", "dot_general"), vanishes=True),
     Quirk(
-        "XLA takes subnormal numbers for 0",
+        FLUSHED,
         ("max", "min", "add", "sub", "mul", "div"),
         _reads_subnormal_number,
         permits=_only_jax_overflows,
@@ -309,6 +350,14 @@ QUIRKS = [
         raised_only=True,
         targets=("onnx",),  # others have their parts
     ),
+    Quirk(
+        "the tanh of RNN has the digits of 1",
+        ("tanh",),
+        noise=_exponential_less_one,
+        raised_only=True,
+        beside="scan",
+    ),
+    Quirk("lgamma is a difference near its zeros", ("lgamma",), noise=_four_digits_of_one),
     Quirk("Tanh has subnormal numbers on its way", ("tanh", "expm1"), noise=_subnormal_steps),
     Quirk(
         "a softmax or softplus whose exponentials overflow in JAX",
