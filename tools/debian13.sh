@@ -35,14 +35,22 @@ copy_network_settings() {
   done
 }
 
-# The files that git knows or would add; times are kept, so that make sees what has changed.
+# The files that git knows or would add. Only what differs is written, and is new to make then: what
+# changed here while something was built there is older than the build, by the times of this tree.
 copy_tree() {
-  local to=$1
-  mkdir -p "$to"
-  find "$to" -mindepth 1 -maxdepth 1 ! -name build ! -name '.venv*' -exec rm -rf {} +
+  local to=$1 from=$1.new file
+  rm -rf "$from"
+  mkdir -p "$to" "$from"
   git ls-files -z --cached --others --exclude-standard |
     while IFS= read -r -d '' file; do if [ -e "$file" ]; then printf '%s\0' "$file"; fi; done |
-    tar --null --files-from=- --create | tar --extract --directory "$to"
+    tar --null --files-from=- --create | tar --extract --directory "$from"
+  (cd "$to" && find . \( -name build -o -name '.venv*' \) -prune -o -type f -print0) |
+    while IFS= read -r -d '' file; do if [ ! -e "$from/$file" ]; then rm "$to/$file"; fi; done
+  (cd "$from" && find . -type f -print0) |
+    while IFS= read -r -d '' file; do
+      cmp -s "$from/$file" "$to/$file" || install -D -m "$(stat -c %a "$from/$file")" "$from/$file" "$to/$file"
+    done
+  rm -rf "$from"
 }
 
 # Mounts belong to a namespace of their own and are gone when the command ends.
