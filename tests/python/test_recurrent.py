@@ -201,7 +201,6 @@ GRU = [
 ]
 RNN = [
     cell("tanh", simple(jnp.tanh), ONE, also=[[f32("T", FEATURES)], [f32("T", 1, FEATURES)]]),
-    cell("relu", simple(jax.nn.relu), ONE),
 ]
 TWO = [
     cell("both directions", both_directions, STEPS),
@@ -210,6 +209,7 @@ TWO = [
 ]
 LOOPS = [
     cell("another activation", simple(jax.nn.sigmoid), STEPS),
+    cell("relu, of which the op makes 0 where it is NaN", simple(jax.nn.relu), ONE),
     cell("several sequences of a simple cell", simple(jnp.tanh), STEPS),
     cell("f64", simple(jnp.tanh), [f64("T", FEATURES)]),
     cell("f16", simple(jnp.tanh), [f16("T", FEATURES)]),
