@@ -131,6 +131,13 @@ def _masked_score_as_large(args: Sequence[Any], result: Any) -> Any:
     return found & (result <= -1e4)
 
 
+def _nan_is_replaced(args: Sequence[Any], result: Any) -> Any:
+    found = jnp.zeros(result.shape, bool)
+    for case in args[1:]:
+        found |= jnp.isnan(case)
+    return found & ~jnp.isnan(result)
+
+
 def _digits_of_one_over(args: Sequence[Any], result: Any, sign: Any) -> Any:
     """1 / (1 + exp(-x)) is a Sigmoid."""
     is_of_one = (args[0] == 1) & (args[1] >= 1)
@@ -270,6 +277,15 @@ QUIRKS = [
         "Attention adds its masks, and takes factors of scores into its operands",
         ("select_n",),
         _masked_score_as_large,
+        opsets=range(23, 27),
+        raised_only=True,
+        beside="dot_general",
+    ),
+    Quirk(
+        "Attention keeps a score that is NaN, where weights that are NaN become 0",
+        ("select_n",),
+        _nan_is_replaced,
+        permits=_only_model_is_nan,
         opsets=range(23, 27),
         raised_only=True,
         beside="dot_general",
