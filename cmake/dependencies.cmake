@@ -5,7 +5,6 @@ list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
 FetchContent_Declare(absl GIT_REPOSITORY https://github.com/abseil/abseil-cpp GIT_TAG 20240722.0 FIND_PACKAGE_ARGS)
 FetchContent_Declare(fmt GIT_REPOSITORY https://github.com/fmtlib/fmt GIT_TAG 10.2.1 FIND_PACKAGE_ARGS 9)
 FetchContent_Declare(protozero GIT_REPOSITORY https://github.com/mapbox/protozero GIT_TAG v1.7.1 FIND_PACKAGE_ARGS)
-FetchContent_Declare(Eigen3 GIT_REPOSITORY https://gitlab.com/libeigen/eigen GIT_TAG 3.4.0 FIND_PACKAGE_ARGS 3.4)
 FetchContent_Declare(CLI11 GIT_REPOSITORY https://github.com/CLIUtils/CLI11 GIT_TAG v2.4.2 FIND_PACKAGE_ARGS 2.1)
 FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/json GIT_TAG v3.11.3 FIND_PACKAGE_ARGS 3.11)
 FetchContent_Declare(GTest GIT_REPOSITORY https://github.com/google/googletest GIT_TAG v1.14.0 FIND_PACKAGE_ARGS 1.12)
@@ -13,7 +12,7 @@ FetchContent_Declare(benchmark GIT_REPOSITORY https://github.com/google/benchmar
 
 # The tests and install rules of a dependency are not ours.
 set(BUILD_TESTING OFF)
-FetchContent_MakeAvailable(absl fmt protozero Eigen3 CLI11 nlohmann_json)
+FetchContent_MakeAvailable(absl fmt protozero CLI11 nlohmann_json)
 if(JAXPORT_TESTS)
   FetchContent_MakeAvailable(GTest)
 endif()

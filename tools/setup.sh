@@ -45,7 +45,7 @@ missing_packages() {
   command -v ninja >/dev/null || echo ninja-build
   command -v ccache >/dev/null || echo ccache
   if [ "$lint" = lint ]; then command -v run-clang-tidy >/dev/null || echo clang-tidy; fi
-  for package in libabsl-dev libfmt-dev libprotozero-dev libeigen3-dev libcli11-dev nlohmann-json3-dev \
+  for package in libabsl-dev libfmt-dev libprotozero-dev libcli11-dev nlohmann-json3-dev \
     libgtest-dev libgmock-dev; do
     is_installed "$package" || echo "$package"
   done
