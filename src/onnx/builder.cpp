@@ -227,12 +227,12 @@ Value Builder::call(std::string_view op, const Values& in, Args args) {
   return call_n(op, in, 1, std::move(args))[0];
 }
 
-Value Builder::call_packed(std::string_view op, std::initializer_list<Piece*> pieces) {
+Value Builder::call_given(std::string_view op, std::initializer_list<Given> parts) {
   Values in;
   Args args;
-  for (Piece* piece : pieces) {
-    in.insert(in.end(), piece->values.begin(), piece->values.end());
-    std::ranges::move(piece->args, std::back_inserter(args));
+  for (const Given& part : parts) {
+    in.insert(in.end(), part.values.begin(), part.values.end());
+    if (part.args) args.insert(args.end(), part.args->begin(), part.args->end());
   }
   return call(op, in, std::move(args));
 }

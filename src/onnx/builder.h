@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -49,16 +50,14 @@ struct Arg {
 };
 using Args = std::vector<Arg>;
 
-// An operand, several operands, or the attributes of a call: op.Gemm(a, b, c, {{"transB", 1}}),
-// op.Concat(values, {{"axis", 0}}).
-struct Piece {
-  Values values;
-  Args args;
-  Piece() = default;
-  Piece(Value v) : values{v} {}                     // NOLINT: written as a plain operand
-  Piece(Values v) : values(std::move(v)) {}         // NOLINT
-  Piece(Args a) : args(std::move(a)) {}             // NOLINT
-  Piece(std::initializer_list<Arg> a) : args(a) {}  // NOLINT
+// What a call is given: an operand, several operands, or attributes. A view, for the time of the
+// call: op.Gemm(a, b, c, Args{{"transB", 1}}), op.Concat(values, Args{{"axis", 0}}).
+struct Given {
+  std::span<const Value> values;
+  const Args* args = nullptr;
+  Given(const Value& v) : values(&v, 1) {}  // NOLINT: written as a plain operand
+  Given(const Values& v) : values(v) {}     // NOLINT
+  Given(const Args& a) : args(&a) {}        // NOLINT
 };
 
 // Appends nodes to a graph. Each call checks the node against the schema of the opset, infers dtype
@@ -97,10 +96,10 @@ class Builder {
   Value call_with_shape(std::string_view op, const Values& in, Args args, Dims shape);
   void set_shape(const Value& value, Dims shape);  // JXP-BUG when it contradicts what is inferred
   // One method for each op of ai.onnx with a single result: op.Clip(x, lo, hi).
-#define JAXPORT_OP(NAME)                                                                         \
-  Value NAME(Piece a = {}, Piece b = {}, Piece c = {}, Piece d = {}, Piece e = {}, Piece f = {}, \
-             Piece g = {}, Piece h = {}) {                                                       \
-    return call_packed(#NAME, {&a, &b, &c, &d, &e, &f, &g, &h});                                 \
+#define JAXPORT_OP(NAME)                  \
+  template <class... Parts>               \
+  Value NAME(const Parts&... parts) {     \
+    return call_given(#NAME, {parts...}); \
   }
 #include "onnx/op_names.inc"
 #undef JAXPORT_OP
@@ -111,7 +110,7 @@ class Builder {
   void set_origin(Origin origin);
 
  private:
-  Value call_packed(std::string_view op, std::initializer_list<Piece*> pieces);
+  Value call_given(std::string_view op, std::initializer_list<Given> parts);
   const std::vector<ValueId>& append(Node node);  // checks, infers; fills node.out with new values
   Value add_initializer(StridedView view, jaxport::Shape shape, std::string name);
   ValueId add_value(std::optional<TensorType> type, std::string name = "");

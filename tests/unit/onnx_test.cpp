@@ -103,11 +103,17 @@ TEST_F(OnnxTest, a_missing_input_is_a_bug) {
 
 TEST_F(OnnxTest, attributes_are_checked_by_name_and_kind) {
   const Value in = x({2, 3});
-  EXPECT_THAT(message_of([&] { op.Softmax(in, {{"axes", 1}}); }), HasSubstr("no attribute 'axes'"));
-  EXPECT_THAT(message_of([&] { op.Softmax(in, {{"axis", {1}}}); }), HasSubstr("another kind"));
+  EXPECT_THAT(message_of([&] {
+                op.Softmax(in, onnx::Args{{"axes", 1}});
+              }),
+              HasSubstr("no attribute 'axes'"));
+  EXPECT_THAT(message_of([&] {
+                op.Softmax(in, onnx::Args{{"axis", {1}}});
+              }),
+              HasSubstr("another kind"));
   EXPECT_THAT(message_of([&] { op.Cast(in); }), HasSubstr("'to' is missing"));
   EXPECT_THAT(message_of([&] {
-                op.Softmax(in, {{"axis", 0}, {"axis", 1}});
+                op.Softmax(in, onnx::Args{{"axis", 0}, {"axis", 1}});
               }),
               HasSubstr("'axis' is given twice"));
 }
@@ -127,8 +133,8 @@ TEST_F(OnnxTest, shapes_that_do_not_fit_are_a_bug) {
   EXPECT_THAT(message_of([&] { op.Add(x({2, 3}), x({2, 4})); }), HasSubstr("3 and 4"));
   EXPECT_THROW(op.MatMul(x({2, 3}), x({4, 5})), Error);
   EXPECT_THROW(op.Reshape(x({2, 3}), op.ints({4, 2})), Error);
-  EXPECT_THROW(op.Concat(x({2, 3}), x({3, 3}), {{"axis", 1}}), Error);
-  EXPECT_THROW(op.Transpose(x({2, 3}), {{"perm", {0}}}), Error);
+  EXPECT_THROW(op.Concat(x({2, 3}), x({3, 3}), onnx::Args{{"axis", 1}}), Error);
+  EXPECT_THROW(op.Transpose(x({2, 3}), onnx::Args{{"perm", {0}}}), Error);
 }
 
 // --- types of results
@@ -142,20 +148,20 @@ TEST_F(OnnxTest, broadcasting_keeps_symbols) {
 
 TEST_F(OnnxTest, dtypes_come_from_variables_attributes_and_constraints) {
   const Value in = x({2, 3});
-  EXPECT_EQ(op.Cast(in, {{"to", DType::kBF16}}).dtype(), DType::kBF16);
+  EXPECT_EQ(op.Cast(in, onnx::Args{{"to", DType::kBF16}}).dtype(), DType::kBF16);
   EXPECT_EQ(op.CastLike(in, indices({1})).dtype(), DType::kI64);
   EXPECT_EQ(op.Shape(in).dtype(), DType::kI64);
   EXPECT_EQ(op.ConstantOfShape(op.ints({2})).dtype(), DType::kF32);
-  EXPECT_EQ(op.EyeLike(in, {{"dtype", DType::kI32}}).dtype(), DType::kI32);
+  EXPECT_EQ(op.EyeLike(in, onnx::Args{{"dtype", DType::kI32}}).dtype(), DType::kI32);
   EXPECT_EQ(op.IsNaN(in).dtype(), DType::kBool);
-  EXPECT_EQ(op.RandomNormal({{"shape", {2}}}).dtype(), DType::kF32);
+  EXPECT_EQ(op.RandomNormal(onnx::Args{{"shape", {2}}}).dtype(), DType::kF32);
 }
 
 TEST_F(OnnxTest, reshape_resolves_copies_and_the_rest) {
   const Dim b = symbol("B"), t = symbol("T");
   EXPECT_THAT(op.Reshape(x({b, t, 8}), op.ints({0, -1})).shape(), ElementsAre(b, 8 * t));
   EXPECT_THAT(op.Reshape(x({b, t, 8}), op.ints({0, 0, 2, 4})).shape(), ElementsAre(b, t, 2, 4));
-  EXPECT_THAT(op.Reshape(x({2, 0}), op.ints({0, 5}), {{"allowzero", 1}}).shape(),
+  EXPECT_THAT(op.Reshape(x({2, 0}), op.ints({0, 5}), onnx::Args{{"allowzero", 1}}).shape(),
               ElementsAre(0, 5));
 }
 
@@ -175,14 +181,14 @@ TEST_F(OnnxTest, a_stated_shape_may_not_contradict_inference) {
 TEST_F(OnnxTest, views_move_sizes) {
   const Dim b = symbol("B");
   const Value in = x({b, 3, 4});
-  EXPECT_THAT(op.Transpose(in, {{"perm", {2, 0, 1}}}).shape(), ElementsAre(4, b, 3));
+  EXPECT_THAT(op.Transpose(in, onnx::Args{{"perm", {2, 0, 1}}}).shape(), ElementsAre(4, b, 3));
   EXPECT_THAT(op.Transpose(in).shape(), ElementsAre(4, 3, b));
   EXPECT_THAT(op.Unsqueeze(in, op.ints({0, -1})).shape(), ElementsAre(1, b, 3, 4, 1));
   EXPECT_THAT(op.Squeeze(x({b, 1, 4}), op.ints({1})).shape(), ElementsAre(b, 4));
-  EXPECT_THAT(op.Flatten(in, {{"axis", 2}}).shape(), ElementsAre(3 * b, 4));
+  EXPECT_THAT(op.Flatten(in, onnx::Args{{"axis", 2}}).shape(), ElementsAre(3 * b, 4));
   EXPECT_THAT(op.Expand(in, op.ints({2, 1, 1, 1})).shape(), ElementsAre(2, b, 3, 4));
   EXPECT_THAT(op.Tile(in, op.ints({2, 1, 3})).shape(), ElementsAre(2 * b, 3, 12));
-  EXPECT_THAT(op.Concat(in, in, {{"axis", 0}}).shape(), ElementsAre(2 * b, 3, 4));
+  EXPECT_THAT(op.Concat(in, in, onnx::Args{{"axis", 0}}).shape(), ElementsAre(2 * b, 3, 4));
   EXPECT_THAT(op.Pad(in, op.ints({0, 1, 0, 0, 2, 0})).shape(), ElementsAre(b, 6, 4));
 }
 
@@ -218,9 +224,10 @@ TEST_F(OnnxTest, reductions_drop_or_keep_their_axes) {
   const Dim b = symbol("B");
   const Value in = x({b, 3, 4});
   EXPECT_THAT(op.ReduceSum(in, op.ints({1})).shape(), ElementsAre(b, 1, 4));
-  EXPECT_THAT(op.ReduceSum(in, op.ints({-1}), {{"keepdims", 0}}).shape(), ElementsAre(b, 3));
-  EXPECT_THAT(op.ReduceMax(in, {{"keepdims", 0}}).shape(), ElementsAre());
-  EXPECT_THAT(op.ArgMax(in, {{"axis", -1}, {"keepdims", 0}}).shape(), ElementsAre(b, 3));
+  EXPECT_THAT(op.ReduceSum(in, op.ints({-1}), onnx::Args{{"keepdims", 0}}).shape(),
+              ElementsAre(b, 3));
+  EXPECT_THAT(op.ReduceMax(in, onnx::Args{{"keepdims", 0}}).shape(), ElementsAre());
+  EXPECT_THAT(op.ArgMax(in, onnx::Args{{"axis", -1}, {"keepdims", 0}}).shape(), ElementsAre(b, 3));
   const Values top = op.call_n("TopK", {in, op.ints({2})}, 2);
   EXPECT_THAT(top[1].shape(), ElementsAre(b, 3, 2));
   EXPECT_EQ(top[1].dtype(), DType::kI64);
@@ -230,7 +237,8 @@ TEST_F(OnnxTest, reductions_take_axes_as_an_attribute_at_opset_17) {
   Model old;
   Builder builder(old, 17);
   const Value in = builder.input("x", f32({2, 3}));
-  EXPECT_THAT(builder.ReduceMax(in, {{"axes", {1}}, {"keepdims", 0}}).shape(), ElementsAre(2));
+  EXPECT_THAT(builder.ReduceMax(in, onnx::Args{{"axes", {1}}, {"keepdims", 0}}).shape(),
+              ElementsAre(2));
   EXPECT_THAT(builder.ReduceSum(in, builder.ints({0})).shape(), ElementsAre(1, 3));
 }
 
@@ -239,16 +247,17 @@ TEST_F(OnnxTest, products_contract_and_broadcast) {
   EXPECT_THAT(op.MatMul(x({b, 1, t, 8}), x({5, 8, 3})).shape(), ElementsAre(b, 5, t, 3));
   EXPECT_THAT(op.MatMul(x({8}), x({b, 8, 3})).shape(), ElementsAre(b, 3));
   EXPECT_THAT(op.MatMul(x({8}), x({8})).shape(), ElementsAre());
-  EXPECT_THAT(op.Gemm(x({8, b}), x({3, 8}), {{"transA", 1}, {"transB", 1}}).shape(),
+  EXPECT_THAT(op.Gemm(x({8, b}), x({3, 8}), onnx::Args{{"transA", 1}, {"transB", 1}}).shape(),
               ElementsAre(b, 3));
-  EXPECT_THAT(op.Einsum(x({b, t, 8}), x({4, 8}), {{"equation", "bti,hi->bht"}}).shape(),
+  EXPECT_THAT(op.Einsum(x({b, t, 8}), x({4, 8}), onnx::Args{{"equation", "bti,hi->bht"}}).shape(),
               ElementsAre(b, 4, t));
-  EXPECT_THAT(op.Einsum(x({2, 3}), x({3, 4}), {{"equation", "ij,jk"}}).shape(), ElementsAre(2, 4));
+  EXPECT_THAT(op.Einsum(x({2, 3}), x({3, 4}), onnx::Args{{"equation", "ij,jk"}}).shape(),
+              ElementsAre(2, 4));
 }
 
 TEST_F(OnnxTest, indexing_follows_the_indices) {
   const Value data = x({5, 6, 7}), at = indices({2, 3});
-  EXPECT_THAT(op.Gather(data, at, {{"axis", 1}}).shape(), ElementsAre(5, 2, 3, 7));
+  EXPECT_THAT(op.Gather(data, at, onnx::Args{{"axis", 1}}).shape(), ElementsAre(5, 2, 3, 7));
   EXPECT_THAT(op.GatherND(data, indices({4, 2})).shape(), ElementsAre(4, 7));
   EXPECT_THAT(op.GatherElements(x({9, 9}), at).shape(), ElementsAre(2, 3));
   EXPECT_THAT(op.ScatterND(data, indices({4, 1}), x({4, 6, 7})).shape(), ElementsAre(5, 6, 7));
@@ -259,13 +268,15 @@ TEST_F(OnnxTest, windows_give_sizes_of_convolutions_and_pools) {
   const Dim b = symbol("B");
   const Value image = x({b, 3, 15, 16}), kernel = x({8, 3, 3, 3});
   EXPECT_THAT(op.Conv(image, kernel).shape(), ElementsAre(b, 8, 13, 14));
-  EXPECT_THAT(op.Conv(image, kernel, {{"strides", {2, 2}}, {"pads", {1, 1, 1, 1}}}).shape(),
-              ElementsAre(b, 8, 8, 8));
-  EXPECT_THAT(op.Conv(image, kernel, {{"auto_pad", "SAME_UPPER"}, {"strides", {2, 2}}}).shape(),
-              ElementsAre(b, 8, 8, 8));
-  EXPECT_THAT(op.ConvTranspose(image, x({3, 4, 2, 2}), {{"strides", {2, 2}}}).shape(),
+  EXPECT_THAT(
+      op.Conv(image, kernel, onnx::Args{{"strides", {2, 2}}, {"pads", {1, 1, 1, 1}}}).shape(),
+      ElementsAre(b, 8, 8, 8));
+  EXPECT_THAT(
+      op.Conv(image, kernel, onnx::Args{{"auto_pad", "SAME_UPPER"}, {"strides", {2, 2}}}).shape(),
+      ElementsAre(b, 8, 8, 8));
+  EXPECT_THAT(op.ConvTranspose(image, x({3, 4, 2, 2}), onnx::Args{{"strides", {2, 2}}}).shape(),
               ElementsAre(b, 4, 30, 32));
-  EXPECT_THAT(op.MaxPool(image, {{"kernel_shape", {2, 2}}, {"strides", {2, 2}}}).shape(),
+  EXPECT_THAT(op.MaxPool(image, onnx::Args{{"kernel_shape", {2, 2}}, {"strides", {2, 2}}}).shape(),
               ElementsAre(b, 3, 7, 8));
   EXPECT_THAT(op.GlobalAveragePool(image).shape(), ElementsAre(b, 3, 1, 1));
 }
@@ -275,7 +286,7 @@ TEST_F(OnnxTest, attention_keeps_query_length_and_value_size) {
   const Value q = x({b, 8, t, 64}), k = x({b, 2, 10, 64}), v = x({b, 2, 10, 32});
   EXPECT_THAT(op.Attention(q, k, v).shape(), ElementsAre(b, 8, t, 32));
   EXPECT_THAT(op.Attention(x({b, t, 64}), x({b, t, 64}), x({b, t, 64}),
-                           {{"q_num_heads", 4}, {"kv_num_heads", 4}})
+                           onnx::Args{{"q_num_heads", 4}, {"kv_num_heads", 4}})
                   .shape(),
               ElementsAre(b, t, 64));
 }
@@ -293,7 +304,7 @@ TEST_F(OnnxTest, control_flow_has_the_types_of_its_subgraphs) {
   const Value state = inner.input("", f32({3})), slice = inner.input("", f32({3}));
   const Value next = inner.Add(state, slice);
   inner.output(next, "");
-  inner.output(inner.Cast(next, {{"to", DType::kF16}}), "");
+  inner.output(inner.Cast(next, onnx::Args{{"to", DType::kF16}}), "");
   const Values results =
       op.call_n("Scan", {x({3}), in}, 2, {{"body", body}, {"num_scan_inputs", 1}});
   EXPECT_THAT(results[0].shape(), ElementsAre(3));
@@ -305,8 +316,9 @@ TEST_F(OnnxTest, control_flow_has_the_types_of_its_subgraphs) {
 
 TEST_F(OnnxTest, equal_calls_are_one_node) {
   const Value in = x({2, 3});
-  EXPECT_EQ(op.Softmax(in, {{"axis", 1}}), op.Softmax(in, {{"axis", 1}}));
-  EXPECT_NE(op.Softmax(in, {{"axis", 1}}).id(), op.Softmax(in, {{"axis", 0}}).id());
+  EXPECT_EQ(op.Softmax(in, onnx::Args{{"axis", 1}}), op.Softmax(in, onnx::Args{{"axis", 1}}));
+  EXPECT_NE(op.Softmax(in, onnx::Args{{"axis", 1}}).id(),
+            op.Softmax(in, onnx::Args{{"axis", 0}}).id());
   EXPECT_EQ(model.graph.nodes.size(), 2u);
 }
 

@@ -46,7 +46,7 @@ class PassTest : public ::testing::Test {
       Builder inner(op, *graph);
       inner.output(branch(inner), "");
     }
-    return op.If(x({}, DType::kBool), {{"then_branch", taken}, {"else_branch", other}});
+    return op.If(x({}, DType::kBool), onnx::Args{{"then_branch", taken}, {"else_branch", other}});
   }
   // A Scan over `xs`; `step` gets the states and then the slices and returns new states and slices.
   template <class Step>
@@ -181,9 +181,9 @@ TEST_F(PassTest, branches_do_not_use_each_others_nodes) {
 TEST_F(PassTest, ops_that_change_nothing_go) {
   const Dim b = model.dims->symbol("B");
   Value value = op.Identity(x({b, 3}));
-  value = op.Cast(value, {{"to", DType::kF32}});
+  value = op.Cast(value, onnx::Args{{"to", DType::kF32}});
   value = op.Reshape(value, op.ints({-1, 3}));
-  value = op.Transpose(value, {{"perm", {0, 1}}});
+  value = op.Transpose(value, onnx::Args{{"perm", {0, 1}}});
   value = op.Expand(value, op.ints({1, 3}));
   op.output(op.Relu(value), "y");
   EXPECT_EQ(remove_noops(model), 5u);
@@ -192,8 +192,8 @@ TEST_F(PassTest, ops_that_change_nothing_go) {
 
 TEST_F(PassTest, ops_that_change_something_stay) {
   const Value in = x({2, 2});
-  op.output(op.Cast(in, {{"to", DType::kF16}}), "a");
-  op.output(op.Transpose(in, {{"perm", {1, 0}}}), "b");
+  op.output(op.Cast(in, onnx::Args{{"to", DType::kF16}}), "a");
+  op.output(op.Transpose(in, onnx::Args{{"perm", {1, 0}}}), "b");
   op.output(op.Reshape(in, op.ints({4})), "c");
   op.output(op.Slice(in, op.ints({-1}), op.ints({-5}), op.ints({0}), op.ints({-1})), "d");
   EXPECT_EQ(remove_noops(model), 0u);
@@ -246,8 +246,8 @@ TEST_F(PassTest, slices_along_the_same_axis_stay) {
 // --- merge_views
 
 TEST_F(PassTest, transposes_compose) {
-  const Value inner = op.Transpose(x({2, 3, 4}), {{"perm", {1, 2, 0}}});
-  op.output(op.Transpose(inner, {{"perm", {0, 2, 1}}}), "y");
+  const Value inner = op.Transpose(x({2, 3, 4}), onnx::Args{{"perm", {1, 2, 0}}});
+  op.output(op.Transpose(inner, onnx::Args{{"perm", {0, 2, 1}}}), "y");
   EXPECT_EQ(merge_views(model), 1u);
   remove_dead_code(model);
   EXPECT_THAT(ops(), ElementsAre("Transpose"));
@@ -256,8 +256,8 @@ TEST_F(PassTest, transposes_compose) {
 }
 
 TEST_F(PassTest, transposes_that_cancel_vanish) {
-  const Value inner = op.Transpose(x({2, 3, 4}), {{"perm", {1, 2, 0}}});
-  op.output(op.Relu(op.Transpose(inner, {{"perm", {2, 0, 1}}})), "y");
+  const Value inner = op.Transpose(x({2, 3, 4}), onnx::Args{{"perm", {1, 2, 0}}});
+  op.output(op.Relu(op.Transpose(inner, onnx::Args{{"perm", {2, 0, 1}}})), "y");
   run_all(model);
   EXPECT_THAT(ops(), ElementsAre("Relu"));
 }
@@ -287,24 +287,24 @@ TEST_F(PassTest, views_that_restore_the_shape_vanish) {
 }
 
 TEST_F(PassTest, casts_through_a_wider_type_are_direct) {
-  const Value wide = op.Cast(x({2}, DType::kF16), {{"to", DType::kF64}});
-  op.output(op.Cast(wide, {{"to", DType::kF32}}), "y");
-  const Value number = op.Cast(x({2}, DType::kBool), {{"to", DType::kF32}});
-  op.output(op.Cast(number, {{"to", DType::kI32}}), "z");
+  const Value wide = op.Cast(x({2}, DType::kF16), onnx::Args{{"to", DType::kF64}});
+  op.output(op.Cast(wide, onnx::Args{{"to", DType::kF32}}), "y");
+  const Value number = op.Cast(x({2}, DType::kBool), onnx::Args{{"to", DType::kF32}});
+  op.output(op.Cast(number, onnx::Args{{"to", DType::kI32}}), "z");
   EXPECT_EQ(merge_views(model), 2u);
   remove_dead_code(model);
   EXPECT_THAT(ops(), ElementsAre("Cast", "Cast"));
 }
 
 TEST_F(PassTest, casts_that_lose_something_stay) {
-  const Value narrow = op.Cast(x({2}), {{"to", DType::kF16}});
-  op.output(op.Cast(narrow, {{"to", DType::kF32}}), "a");
-  const Value whole = op.Cast(x({2}), {{"to", DType::kI32}});
-  op.output(op.Cast(whole, {{"to", DType::kF32}}), "b");
-  const Value rounded = op.Cast(x({2}, DType::kI32), {{"to", DType::kF32}});
-  op.output(op.Cast(rounded, {{"to", DType::kF64}}), "c");
-  const Value saturated = op.Cast(x({2}, DType::kI32), {{"to", DType::kF64}});
-  op.output(op.Cast(saturated, {{"to", DType::kI8}}), "d");
+  const Value narrow = op.Cast(x({2}), onnx::Args{{"to", DType::kF16}});
+  op.output(op.Cast(narrow, onnx::Args{{"to", DType::kF32}}), "a");
+  const Value whole = op.Cast(x({2}), onnx::Args{{"to", DType::kI32}});
+  op.output(op.Cast(whole, onnx::Args{{"to", DType::kF32}}), "b");
+  const Value rounded = op.Cast(x({2}, DType::kI32), onnx::Args{{"to", DType::kF32}});
+  op.output(op.Cast(rounded, onnx::Args{{"to", DType::kF64}}), "c");
+  const Value saturated = op.Cast(x({2}, DType::kI32), onnx::Args{{"to", DType::kF64}});
+  op.output(op.Cast(saturated, onnx::Args{{"to", DType::kI8}}), "d");
   EXPECT_EQ(merge_views(model), 0u);
 }
 
@@ -332,10 +332,11 @@ TEST_F(PassTest, other_products_are_no_gemm) {
 
 TEST_F(PassTest, movements_and_arithmetic_of_indices_are_folded) {
   const Value rows = op.Expand(op.Reshape(op.ints({3, 5}), op.ints({2, 1})), op.ints({2, 2}));
-  const Value columns = op.Cast(op.constant(int_scalar(DType::kI32, 1)), {{"to", DType::kI64}});
+  const Value columns =
+      op.Cast(op.constant(int_scalar(DType::kI32, 1)), onnx::Args{{"to", DType::kI64}});
   const Value both =
       op.Concat(op.Mul(rows, columns), op.Sub(rows, columns), onnx::Args{{"axis", -1}});
-  op.output(op.Add(op.Transpose(both, {{"perm", {1, 0}}}), x({4, 2}, DType::kI64)), "y");
+  op.output(op.Add(op.Transpose(both, onnx::Args{{"perm", {1, 0}}}), x({4, 2}, DType::kI64)), "y");
   EXPECT_EQ(fold_constants(model), 7u);
   EXPECT_THAT(ops(), ElementsAre("Add"));
   const Tensor folded = materialise(model.graph.initializers.back().view);
@@ -345,7 +346,7 @@ TEST_F(PassTest, movements_and_arithmetic_of_indices_are_folded) {
 TEST_F(PassTest, what_is_large_or_rounds_or_wraps_is_not_folded) {
   op.output(op.Neg(op.Expand(op.ints({1}), op.ints({2000}))), "large");
   const Value half = op.scalar(0.5, DType::kF32);
-  op.output(op.Neg(op.Cast(half, {{"to", DType::kI32}})), "rounded");
+  op.output(op.Neg(op.Cast(half, onnx::Args{{"to", DType::kI32}})), "rounded");
   const Value most = op.constant(int_scalar(DType::kI32, 0x7fffffff));
   op.output(op.Neg(op.Add(most, most)), "wrapped");
   op.output(op.Reshape(op.ints({1, 2}), op.ints({2, 1})), "an output");
@@ -463,7 +464,8 @@ TEST_F(PassTest, a_subgraph_uses_the_constant_of_the_outer_graph) {
 
 TEST_F(PassTest, the_pipeline_ends_when_nothing_changes) {
   const Value in = x({4, 2});
-  const Value a = op.Transpose(op.Transpose(in, {{"perm", {1, 0}}}), {{"perm", {1, 0}}});
+  const Value a =
+      op.Transpose(op.Transpose(in, onnx::Args{{"perm", {1, 0}}}), onnx::Args{{"perm", {1, 0}}});
   const Value b = op.Reshape(op.Reshape(in, op.ints({8})), op.ints({4, 2}));
   op.output(op.Add(fresh("Relu", a), fresh("Relu", b)), "y");
   run_all(model);

@@ -155,7 +155,8 @@ TEST_F(TargetTest, the_largest_u32_is_found_in_f64) {
 }
 
 TEST_F(TargetTest, the_largest_i64_is_found_by_its_place) {
-  op.output(op.ReduceMax(input(DType::kI64, {2, 3}), op.ints({1}), {{"keepdims", 0}}), "y");
+  op.output(op.ReduceMax(input(DType::kI64, {2, 3}), op.ints({1}), onnx::Args{{"keepdims", 0}}),
+            "y");
   EXPECT_THAT(ops(), ElementsAre("ArgMax", "GatherElements", "Squeeze", "Identity"));
 }
 
@@ -184,7 +185,8 @@ TEST_F(TargetTest, remainders_of_i64_are_what_division_leaves) {
 }
 
 TEST_F(TargetTest, integers_are_multiplied_by_a_scan) {
-  op.output(op.ReduceProd(input(DType::kI32, {2, 3}), op.ints({0}), {{"keepdims", 0}}), "y");
+  op.output(op.ReduceProd(input(DType::kI32, {2, 3}), op.ints({0}), onnx::Args{{"keepdims", 0}}),
+            "y");
   EXPECT_THAT(ops(), ElementsAre("Shape", "Gather", "Expand", "Scan", "Identity"));
 }
 
@@ -240,7 +242,9 @@ TEST_F(TargetTest, what_a_subgraph_takes_from_outside_is_widened_outside) {
     Builder inner(op, *graph);
     inner.output(inner.Exp(x), "");
   }
-  op.output(op.If(input(DType::kBool, {}), {{"then_branch", taken}, {"else_branch", other}}), "y");
+  op.output(
+      op.If(input(DType::kBool, {}), onnx::Args{{"then_branch", taken}, {"else_branch", other}}),
+      "y");
   EXPECT_THAT(ops(), ElementsAre("Cast", "If"));
   EXPECT_THAT(ops_of(*taken), ElementsAre("Exp", "Cast"));
 }
