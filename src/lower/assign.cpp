@@ -17,8 +17,8 @@ namespace {
 using axis::Kind;
 using axis::Node;
 
-// Every try emits the whole program. So many nodes are emitted in search of a better choice, or so
-// many tries made for a large program.
+// Each try emits the whole program, so the search ends after about kMostNodes emitted nodes: small
+// programs are tried up to kMostTries times, large ones kFewestTries times.
 constexpr std::size_t kMostNodes = 1500, kFewestTries = 3, kMostTries = 64;
 // Collecting wishes is cheaper than a try, but it looks at the whole program too.
 constexpr std::size_t kSweepsPerTry = 4;
@@ -101,7 +101,7 @@ class Search {
       if (price >= price_) return false;
       best_ = std::move(draft);
       price_ = price;
-    } catch (const Error&) {
+    } catch (const NoConversion&) {
       return false;  // the best choice so far emits
     }
     plan_.choice = std::move(choice);

@@ -53,6 +53,10 @@ std::size_t leading_units(const auto& dims) {
 
 }  // namespace
 
+NoConversion::NoConversion(const axis::Node& value)
+    : Error("BUG", fmt::format("'{}' has no conversion to the layout that its user needs",
+                               value.name)) {}
+
 Emitter::Emitter(const Plan& plan, const Choice& choice, onnx::Builder& builder,
                  ShapeValues& shapes)
     : plan_(plan),
@@ -222,8 +226,7 @@ Value Emitter::bring(const Edge& edge, const Dims& sizes, const Arrangement& to)
   if (is_constant(edge)) return constant(edge, sizes, to, false);
   Conversion way = cheapest(edge, sizes, to);
   if (way.price == std::numeric_limits<double>::infinity()) {
-    throw Error("BUG", fmt::format("'{}' has no conversion to the layout that its user needs",
-                                   edge.node->name));
+    throw NoConversion(*edge.node);
   }
   if (!way.steps.empty()) {
     paid_.push_back(

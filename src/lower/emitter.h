@@ -15,6 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "jaxport/error.h"
 #include "lower/ctx.h"
 #include "lower/facts.h"
 #include "lower/hints.h"
@@ -28,6 +29,13 @@ namespace jaxport::lower {
 
 struct RopeForm;
 struct RopeLabels;
+
+// Emission met a value in a layout from which no conversion leads to the one that its user needs.
+// The search for layouts tries another choice then; of any other error the user hears.
+class NoConversion : public Error {
+ public:
+  explicit NoConversion(const axis::Node& value);
+};
 
 // How the row wants the operands of a positional primitive, and how it delivers the results.
 Order order_of(const axis::Node& node, const Row& row);

@@ -107,3 +107,21 @@ def test_without_a_lowering_the_error_names_the_two_ways_out():
     with pytest.raises(jaxport.ConversionError, match="register_lowering") as caught:
         jaxport.to_onnx(unknown.bind, [(2, 3)])
     assert caught.value.code == "E012"
+
+
+def test_an_error_of_a_later_try_is_seen():
+    """The search for layouts emits a program several times; only a layout may fail silently."""
+    calls = []
+
+    @jaxport.register_lowering("leaky")
+    def lower(c, x, *, slope):
+        calls.append(x.shape)
+        return c.op.LeakyRelu(x, **({"alpha": slope} if len(calls) == 1 else {"beta": slope}))
+
+    def network(x):
+        y = jnp.sin(x).T @ jnp.ones((4, 4))
+        return LEAKY.bind(y, slope=0.25) + jnp.cos(x), y.T * 2
+
+    with pytest.raises(jaxport.ConversionError, match="beta"):
+        jaxport.to_onnx(network, [(4, 4)])
+    assert len(calls) > 1

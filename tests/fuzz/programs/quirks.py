@@ -139,9 +139,9 @@ def _nan_is_replaced(args: Sequence[Any], result: Any) -> Any:
 
 
 def _digits_of_one_over(args: Sequence[Any], result: Any, sign: Any) -> Any:
-    """1 / (1 + exp(-x)) is a Sigmoid."""
-    is_of_one = (args[0] == 1) & (args[1] >= 1)
-    return jnp.where(is_of_one, _digits_of_one(args, result, sign), result)
+    """1 / (1 + exp(-x)) is a Sigmoid, x / (1 + exp(-x)) a product with one."""
+    unit = jnp.finfo(jnp.promote_types(result.dtype, jnp.float32)).eps
+    return jnp.where(args[1] >= 1, result + sign * unit * jnp.abs(args[0]), result)
 
 
 def _reads_subnormal_number(args: Sequence[Any], result: Any) -> Any:
