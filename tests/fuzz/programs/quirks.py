@@ -84,9 +84,13 @@ def _kernel_is_not_finite(args: Sequence[Any], result: Any) -> Any:
 
 
 def _only_model_is_nan(want: np.ndarray, have: np.ndarray) -> np.ndarray:
-    if not jnp.issubdtype(want.dtype, jnp.floating):
-        return np.ones(want.shape, bool)  # the NaN was on its way
-    return np.asarray((want == want) & (have != have))
+    return _of_floats(want, (want == want) & (have != have))
+
+
+def _of_floats(want: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Of other results the numbers that count were on their way."""
+    is_other = not jnp.issubdtype(want.dtype, jnp.floating)
+    return np.ones(want.shape, bool) if is_other else np.asarray(mask)
 
 
 def _row_of_lowest(args: Sequence[Any], result: Any) -> Any:
@@ -131,6 +135,11 @@ def _masked_score_as_large(args: Sequence[Any], result: Any) -> Any:
     return found & (result <= -1e4)
 
 
+def _huge_factor(args: Sequence[Any], result: Any) -> Any:
+    huge = [jnp.broadcast_to(jnp.abs(x) > 1e30, result.shape) for x in args]
+    return huge[0] | huge[1]
+
+
 def _nan_is_replaced(args: Sequence[Any], result: Any) -> Any:
     found = jnp.zeros(result.shape, bool)
     for case in args[1:]:
@@ -144,15 +153,23 @@ def _digits_of_one_over(args: Sequence[Any], result: Any, sign: Any) -> Any:
     return jnp.where(args[1] >= 1, result + sign * unit * jnp.abs(args[0]), result)
 
 
-def _reads_subnormal_number(args: Sequence[Any], result: Any) -> Any:
+def _is_subnormal(x: Any) -> Any:
     """By its bits: XLA's own comparisons take it for 0."""
+    info = jnp.finfo(x.dtype)
+    bits = lax.bitcast_convert_type(x, jnp.dtype(f"uint{info.bits}"))
+    size = bits & ((1 << (info.bits - 1)) - 1)
+    return (size > 0) & (size < 1 << info.nmant)
+
+
+def _reads_subnormal_number(args: Sequence[Any], result: Any) -> Any:
     found = jnp.zeros(result.shape, bool)
     for x in filter(is_float, args):
-        info = jnp.finfo(x.dtype)
-        bits = lax.bitcast_convert_type(x, jnp.dtype(f"uint{info.bits}"))
-        size = bits & ((1 << (info.bits - 1)) - 1)
-        found |= jnp.broadcast_to((size > 0) & (size < 1 << info.nmant), result.shape)
+        found |= jnp.broadcast_to(_is_subnormal(x), result.shape)
     return found
+
+
+def _makes_subnormal_number(args: Sequence[Any], result: Any) -> Any:
+    return _is_subnormal(result)
 
 
 def _nan_of_infinities(args: Sequence[Any], result: Any) -> Any:
@@ -164,7 +181,7 @@ def _infinity_less_infinity(args: Sequence[Any], result: Any) -> Any:
 
 
 def _only_jax_is_nan(want: np.ndarray, have: np.ndarray) -> np.ndarray:
-    return np.asarray((want != want) & (have == have))
+    return _of_floats(want, (want != want) & (have == have))
 
 
 def _size(x: Any) -> Any:
@@ -186,7 +203,7 @@ def _overflows_in_64_bits(args: Sequence[Any], result: Any) -> Any:
 
 
 def _jax_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
-    return np.asarray(~np.isfinite(want))
+    return _of_floats(want, ~np.isfinite(want))
 
 
 def _overflows(args: Sequence[Any], result: Any) -> Any:
@@ -194,7 +211,7 @@ def _overflows(args: Sequence[Any], result: Any) -> Any:
 
 
 def _only_jax_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
-    return np.asarray(~np.isfinite(want) & np.isfinite(have))
+    return _of_floats(want, ~np.isfinite(want) & np.isfinite(have))
 
 
 def _one_zero_and_nan(x: Any) -> Any:
@@ -321,6 +338,17 @@ QUIRKS = [
     ),
     *(
         Quirk(
+            "a norm multiplies its scale first",
+            ("mul",),
+            _huge_factor,
+            permits=_model_overflows,
+            raised_only=True,
+            beside=root,
+        )
+        for root in ("sqrt", "rsqrt")
+    ),
+    *(
+        Quirk(
             "a variance of one pass that overflows becomes one of two",
             ("sub",),
             _infinity_less_infinity,
@@ -338,6 +366,7 @@ QUIRKS = [
         permits=_only_jax_is_nan,
     ),
     Quirk(FLUSHED, ("mul", "div", "dot_general"), vanishes=True),
+    Quirk(FLUSHED, ("bitcast_convert_type",), _makes_subnormal_number),
     Quirk(
         FLUSHED,
         ("max", "min", "add", "sub", "mul", "div"),
