@@ -31,7 +31,8 @@ _REFUSALS = {
     "a reshape of nothing": r"running Reshape node.*ReshapeHelper",
     "a roll of nothing": r"running Mod node.*modulo by zero",
     "an element of nothing": (
-        r"running (Gather|Scatter)\w* node.*(?i:out of (data )?(bound|range)|must be empty)"
+        r"running (Gather|Scatter)\w* node"
+        r".*(?i:out of (data )?(bound|range)|must be empty|invalid index)"
     ),
 }
 

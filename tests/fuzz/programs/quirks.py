@@ -185,8 +185,11 @@ def _only_jax_is_nan(want: np.ndarray, have: np.ndarray) -> np.ndarray:
 
 
 def _size(x: Any) -> Any:
-    """No part of a sum or product of finite numbers is larger than that of these."""
-    return jnp.where(jnp.isfinite(x), jnp.maximum(jnp.abs(x), 1), 1)
+    """No part of a sum or product of finite numbers is larger than that of these.
+
+    With room for numbers such as 2, which stand outside of a sum in one form and inside in another.
+    """
+    return jnp.where(jnp.isfinite(x), 4 * jnp.maximum(jnp.abs(x), 1), 4)
 
 
 def _model_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
@@ -288,7 +291,11 @@ QUIRKS = [
             raised_only=True,
             beside="dot_general",
         )
-        for primitive, where in (("sub", _row_of_lowest), ("add", _bias_of_lowest))
+        for primitive, where in (
+            ("sub", _row_of_lowest),
+            ("add", _bias_of_lowest),
+            ("div", _divides_by_zero),  # by the sum of a softmax without its maximum
+        )
     ),
     Quirk(
         "Attention adds its masks, and takes factors of scores into its operands",
@@ -416,6 +423,15 @@ QUIRKS = [
         ("exp",),
         _overflows_in_64_bits,
         raised_only=True,
+    ),
+    Quirk(
+        "a softmax whose scores are infinite",
+        ("exp",),
+        lambda args, result: jnp.isinf(args[0]),
+        permits=_either_is_not_finite,
+        opsets=range(23, 27),
+        raised_only=True,
+        beside="dot_general",
     ),
     Quirk(
         "a softmax whose scores are infinite",
