@@ -56,6 +56,14 @@ ARITHMETIC = [
     row("matmul with a real one", lambda z, x: z @ x, Z, f32(4, 2), tolerance="sum"),
     # Types are not promoted here: the product is complex64.
     row("product with a double", lambda x, z: lax.dot(x, z), f64(2, 3), Z, tolerance="sum"),
+    *(
+        row(
+            f"beyond the end, filled with {fill}",
+            lambda z, fill=fill: z.at[jnp.array([0, 7, -9])].get(mode="fill", fill_value=fill),
+            Z,
+        )
+        for fill in (None, 1, 2.5)
+    ),
     row("conj", jnp.conj, Z),
     row("parts", lambda z: (z.real, z.imag), Z),
     row("from parts", lambda x, y: lax.complex(x, y), f32("B"), f32("B")),

@@ -105,7 +105,8 @@ def _move(primitive: Any, operands: tuple[Array, ...], params: dict[str, Any]) -
 
     def of_part(index: int) -> Any:
         parts = [_parts(x)[index] if is_complex(x.dtype) else x for x in operands]
-        return primitive.bind(*map(jnp.asarray, parts), **params)
+        own = {**params, "fill_value": _fill(params, index)} if "fill_value" in params else params
+        return primitive.bind(*map(jnp.asarray, parts), **own)
 
     real, imaginary = of_part(0), of_part(1)
     if not primitive.multiple_results:
@@ -118,6 +119,14 @@ def _move(primitive: Any, operands: tuple[Array, ...], params: dict[str, Any]) -
         lax.complex(x, y) if is_complex(operand.dtype) else x
         for operand, x, y in zip(operands, real, imaginary, strict=True)
     ]
+
+
+def _fill(params: dict[str, Any], index: int) -> Any:
+    """What a gather gives beyond the end; None is NaN, of complex numbers without an imaginary."""
+    value = params["fill_value"]
+    if value is None:
+        return None if index == 0 else 0
+    return (np.real(value), np.imag(value))[index]
 
 
 def _pad(z: Array, value: Array, *, padding_config: Any) -> Any:
