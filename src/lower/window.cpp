@@ -45,6 +45,11 @@ Window permuted(const Window& window, const Ints& perm) {
   return result;
 }
 
+// From the first to the last of `count` windows.
+Dim extent(const Window& window, const Dim& count, std::size_t i) {
+  return max((count - 1) * window.stride[i] + 1, Dim(0));
+}
+
 // Combines `size` shifted slices along one dim.
 Value slide(Ctx& c, Value x, const Window& window, std::size_t i, std::string_view combine) {
   const Dim count = window_count(window, x.shape(), i);
@@ -53,7 +58,7 @@ Value slide(Ctx& c, Value x, const Window& window, std::size_t i, std::string_vi
   const Value axis = c.ints({static_cast<std::int64_t>(i)}), step = c.ints({window.stride[i]});
   Value result;
   for (std::int64_t k = 0; k < window.size[i]; ++k) {
-    const Dim start = k * window.dilation[i], end = start + (count - 1) * window.stride[i] + 1;
+    const Dim start = k * window.dilation[i], end = start + extent(window, count, i);
     const Value part =
         c.op.call_with_shape("Slice", {x, c.dim(start), c.dim(end), axis, step}, {}, shape);
     result = result ? c.op.call(combine, {result, part}) : part;
@@ -294,7 +299,7 @@ bool can_average(const front::Eqn& eqn, const front::Type& operand, int opset) {
 
 Dim window_count(const Window& window, const Dims& padded, std::size_t i) {
   const std::int64_t reach = (window.size[i] - 1) * window.dilation[i];
-  return floordiv(padded[i] - reach - 1, window.stride[i]) + 1;
+  return max(floordiv(padded[i] - reach - 1, window.stride[i]) + 1, Dim(0));
 }
 
 Values window_elements(Ctx& c, Value padded, const Window& window) {
@@ -309,7 +314,7 @@ Values window_elements(Ctx& c, Value padded, const Window& window) {
     Dims starts, ends;
     for (std::size_t i = 0; i < rank; ++i) {
       starts.emplace_back(at[i] * window.dilation[i]);
-      ends.push_back(starts[i] + (counts[i] - 1) * window.stride[i] + 1);
+      ends.push_back(starts[i] + extent(window, counts[i], i));
     }
     const Values slice{padded, c.shape(starts), c.shape(ends), c.ints(axes), c.ints(window.stride)};
     elements.push_back(c.op.call_with_shape("Slice", slice, {}, counts));

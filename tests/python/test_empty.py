@@ -289,6 +289,16 @@ DYNAMIC = [
         lambda x: jnp.einsum("tgd,tge->gde", 0.25 * x, x),
         f16("B", 3, 4),
     ),
+    row(
+        "a window that is longer than the axis",
+        lambda x: lax.reduce_window(x, 2.0, lax.add, (3, 1), (2, 1), "VALID", None, (2, 1)),
+        f32("B", 4),
+    ),
+    row(
+        "a window function over a short axis",
+        lambda x: lax.reduce_window(x, 2.0, lambda a, b: a * b, (3,), (2,), "VALID"),
+        f32("B"),
+    ),
     row("sizes as arrays", lambda x: (jnp.arange(x.shape[0]), jnp.eye(x.shape[0])), f32("B", 4)),
     row("linear algebra", lambda x: jnp.linalg.inv(x + 5 * jnp.eye(3)), f32("B", 3, 3)),
     row("gradient", jax.grad(lambda x: (jax.nn.softmax(x) * x**2).mean()), f32("B", 4)),
