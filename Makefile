@@ -155,8 +155,8 @@ fuzz-programs: build ## random JAX programs only: MINUTES=n or PROGRAMS=n, SEED=
 test-fuzz: build
 	cmake --preset release --log-level=WARNING
 	cmake --build --preset release --target raise_fuzz
-	$(raise_fuzz) --seed 1 --programs 8000
-	$(raise_fuzz) --faults --seed 1 --programs 8000
+	$(raise_fuzz) --seed 1 --programs 6000
+	$(raise_fuzz) --faults --seed 1 --programs 30000
 test-fuzz-programs: build
 	$(run_programs) --programs 500 --seed 1 --junit $(REPORT)/fuzz-programs.xml
 

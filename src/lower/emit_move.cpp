@@ -187,9 +187,10 @@ void Emitter::emit_pick(const Node& node) {
   double best_price = std::numeric_limits<double>::infinity();
   for (const Arrangement& seen : arrangements(edge, node.sizes)) {
     const Labels& dim = seen[dim_with(seen, along)];
-    // A strided pick of the innermost label needs a static end.
-    const bool strided =
-        dim.size() > 1 && dim.back() == along && rest_of(dim, along, node.sizes).is_static();
+    // A strided pick of the innermost label needs a static stride and end.
+    const bool strided = dim.size() > 1 && dim.back() == along &&
+                         node.sizes[static_cast<std::size_t>(along)].is_static() &&
+                         rest_of(dim, along, node.sizes).is_static();
     Arrangement candidate = dim[0] == along || strided ? seen : split_before(seen, along);
     const double cost =
         price(edge, node.sizes, candidate) + regret(node, without(candidate, along));

@@ -54,8 +54,8 @@ std::size_t leading_units(const auto& dims) {
 }  // namespace
 
 NoConversion::NoConversion(const axis::Node& value)
-    : Error("BUG", fmt::format("'{}' has no conversion to the layout that its user needs",
-                               value.name)) {}
+    : Error("BUG",
+            fmt::format("'{}' has no conversion to the layout that its user needs", value.name)) {}
 
 Emitter::Emitter(const Plan& plan, const Choice& choice, onnx::Builder& builder,
                  ShapeValues& shapes)
