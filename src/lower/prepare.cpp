@@ -112,8 +112,8 @@ bool has_lowering(const axis::Node& node, int opset, target::Target target) {
   if (is_slow(node, target) || is_wrong(node, target)) return false;
   const bool is_double = node.dtype == DType::kF64;
   if (node.kind == Kind::kPointwise) {
-    // ONNX Runtime has no f64 kernels for activations, but for their parts. It has one for Relu, but
-    // does not load a Relu of f64 before a Clip.
+    // ONNX Runtime has no f64 kernels for activations, but for their parts. It has one for Relu,
+    // but does not load a Relu of f64 before a Clip.
     return !is_double && find_row(node.name, opset) != nullptr;
   }
   if (node.name == "resize") return has_resize(node, opset, target);

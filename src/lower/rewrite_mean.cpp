@@ -5,8 +5,8 @@
 
 #include "axis/size_value.h"
 #include "lower/rewrite.h"
-#include "onnx/subgraph.h"
 #include "lower/window.h"
+#include "onnx/subgraph.h"
 
 namespace jaxport::lower {
 namespace {
