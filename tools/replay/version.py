@@ -44,8 +44,10 @@ class Version:
 
 
 def git(*arguments: str, **environment: str) -> str:
-    """The output of git, "" when it fails."""
+    """The output of git, "" when it fails or is not there."""
     env = {**os.environ, **environment}
+    if not shutil.which("git"):
+        return ""
     done = subprocess.run(["git", *arguments], cwd=ROOT, env=env, capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else ""
 

@@ -42,7 +42,7 @@ _ROUNDING = {
 _SUMS = {"cumsum", "conv_general_dilated", "dot_general", "reduce_sum", "reduce_window_sum"}
 
 # XLA's own are off by this much in 64 bits, where nothing is wider to say so.
-_INEXACT = {"acosh", "asinh", "atanh", "bessel_i0e", "digamma", "erf_inv", "lgamma"}
+_INEXACT = {"acosh", "asinh", "atanh", "bessel_i0e", "digamma", "erf_inv", "lgamma", "log1p"}
 
 
 def primitives(jaxpr: Any) -> set[str]:
