@@ -52,6 +52,28 @@ Value padded(Builder& op, const Value& x, const Ints& pads) {
   return op.Pad(x, op.ints(all));
 }
 
+// "SAME_UPPER": as many windows as the stride needs to reach the end, half of the padding before.
+Value padded_to_same(Builder& op, const Value& x, const std::vector<Window>& windows) {
+  Ints strides, spans;
+  Dims shape = x.shape();
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const Window& w = windows[i];
+    strides.push_back(w.stride);
+    spans.push_back((w.size - 1) * w.dilation + 1);
+    Dim& size = shape[2 + i];
+    size = max(floordiv(size + w.stride - 1, w.stride) * w.stride - w.stride + spans[i], size);
+  }
+  const auto all = [&](std::int64_t number) { return op.ints(Ints(windows.size(), number)); };
+  const Value sizes = op.Shape(x, onnx::Args{{"start", 2}}), steps = op.ints(strides);
+  const Value last = op.Div(op.Sub(sizes, all(1)), steps);  // the first element of the last window
+  const Value needed = op.Add(op.Mul(last, steps), op.ints(spans));
+  const Value total = op.Max(op.Sub(needed, sizes), all(0));
+  const Value low = op.Div(total, all(2)), none = op.ints({0, 0});
+  const Value pads =
+      op.Concat(Values{none, low, none, op.Sub(total, low)}, onnx::Args{{"axis", 0}});
+  return op.call_with_shape("Pad", {x, pads}, {}, std::move(shape));
+}
+
 }  // namespace
 
 // x[N, C, spatial…] becomes [N, group, C/group * taps, windows], the weight [group, O/group,
@@ -62,13 +84,18 @@ std::optional<Value> compose_conv(Builder& op, const Node& node) {
   const std::int64_t group = int_attr(node, "group", 1), out = weight.shape()[0].value();
   const Ints strides = ints_attr(node, "strides", Ints(spatial, 1)),
              dilations = ints_attr(node, "dilations", Ints(spatial, 1));
-  Value x = padded(op, Value(&op, node.in[0]), ints_attr(node, "pads", Ints(2 * spatial, 0)));
+  std::vector<Window> taps;
+  for (std::size_t i = 0; i < spatial; ++i) {
+    taps.push_back({weight.shape()[2 + i].value(), strides[i], dilations[i]});
+  }
+  Value x(&op, node.in[0]);
+  x = node.attr("auto_pad") ? padded_to_same(op, x, taps)
+                            : padded(op, x, ints_attr(node, "pads", Ints(2 * spatial, 0)));
   std::int64_t depth = weight.shape()[1].value();
   for (std::size_t i = 0; i < spatial; ++i) {
-    const Window window{weight.shape()[2 + i].value(), strides[i], dilations[i]};
     const auto at = static_cast<std::int64_t>(2 + i);
-    x = unfolded(op, x, at + static_cast<std::int64_t>(i), at, window);
-    depth *= window.size;
+    x = unfolded(op, x, at + static_cast<std::int64_t>(i), at, taps[i]);
+    depth *= taps[i].size;
   }
   const Value columns = op.Reshape(x, op.ints({0, group, depth, -1}));
   const Value rows = op.Reshape(weight, op.ints({group, out / group, depth}));

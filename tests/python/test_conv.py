@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from support.cases import case, check, f32, i8, i32, parity
+from support.cases import case, check, f32, f64, i8, i32, parity
 
 NHWC = ("NHWC", "HWIO", "NHWC")
 NCHW = ("NCHW", "OIHW", "NCHW")
@@ -77,6 +77,18 @@ CONVOLUTIONS = [
         lambda x, w: lax.conv_transpose(x, w, (2, 2), "SAME", dimension_numbers=NHWC),
         [f32(1, 4, 5, 3), f32(3, 3, 3, 2)],
         tolerance="sum",
+    ),
+    # Without a kernel of ONNX Runtime a convolution is a product, which pads for itself.
+    *(
+        conv(
+            f"SAME of {name} along a symbolic axis, strides {strides}",
+            [dtype(1, "N", 8, 2), dtype(3, 2, 2, 3)],
+            also=[[dtype(1, "N", "M", 2), dtype(2, 3, 2, 3)]],
+            window_strides=strides,
+            padding="SAME",
+        )
+        for name, dtype in (("i8", i8), ("f64", f64))
+        for strides in ((1, 1), (2, 2), (2, 1), (1, 3))
     ),
     # Dims of one element that lax.pad made are not the dims that it was given.
     case(
