@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <ranges>
 #include <utility>
 #include <vector>
 
 #include "onnx/subgraph.h"
 #include "target/every_graph.h"
+#include "target/scale.h"
 
 namespace jaxport::target {
 namespace {
@@ -67,21 +67,12 @@ class Guard {
   std::size_t rank(ValueId id) const { return model_.values[id].type->shape->size(); }
   DType dtype(ValueId id) const { return model_.values[id].type->dtype; }
 
-  // Of a product with a constant of one element, which operand the constant is.
-  std::optional<std::size_t> scale_of(const Node& node) const {
-    for (std::size_t i = node.op == "Div" ? 1 : 0; i < 2; ++i) {
-      const Tensor* constant = op_.known(Value(&op_, node.in[i]));
-      if (constant && constant->size() == 1) return i;
-    }
-    return std::nullopt;
-  }
   bool is_merged(const Node& node) const {
-    if (node.op == "Mul" || node.op == "Div") return scale_of(node).has_value();
-    return node.op == "Cast" || moves_first_dim_into_matrices(node);
+    return node.op == "Cast" || moves_first_dim_into_matrices(node) || scale_operand(op_, node);
   }
   ValueId operand_of(const Node& node) const {
-    const bool is_scale = node.op == "Mul" || node.op == "Div";
-    return node.in[is_scale ? 1 - *scale_of(node) : 0];
+    const auto scale = scale_operand(op_, node);
+    return node.in[scale ? 1 - *scale : 0];
   }
 
   Way way_to(ValueId id) const {
@@ -129,7 +120,7 @@ class Guard {
       if (node.op == "Cast") {
         value = op.Cast(value, onnx::Args{{"to", dtype(node.out[0])}});
       } else if (node.op != "Transpose") {
-        const std::size_t at = *scale_of(node);
+        const std::size_t at = *scale_operand(op_, node);
         Values operands{value, value};
         operands[at] = Value(&op, node.in[at]);
         value = op.call(node.op, operands);

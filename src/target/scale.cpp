@@ -68,16 +68,10 @@ class Keeper {
 
  private:
   std::optional<Scale> scale_of(const Builder& op, const Node& node) const {
-    const bool divides = node.op == "Div";
-    if ((!divides && node.op != "Mul") || !is_merged_dtype(model_, node.out[0])) {
-      return std::nullopt;
-    }
-    for (std::size_t i = divides ? 1 : 0; i < 2; ++i) {
-      const Tensor* constant = op.known(Value(&op, node.in[i]));
-      if (!constant || constant->size() != 1) continue;
-      return Scale{i, fits_alpha(constant->at(0), model_.values[node.out[0]].type->dtype)};
-    }
-    return std::nullopt;
+    const auto at = scale_operand(op, node);
+    if (!at || !is_merged_dtype(model_, node.out[0])) return std::nullopt;
+    const double factor = op.known(Value(&op, node.in[*at]))->at(0);
+    return Scale{*at, fits_alpha(factor, model_.values[node.out[0]].type->dtype)};
   }
 
   // By node: a scale that must not be merged. Backwards, so that the ways to products are known:
@@ -144,6 +138,16 @@ class Keeper {
 };
 
 }  // namespace
+
+std::optional<std::size_t> scale_operand(const Builder& op, const Node& node) {
+  const bool divides = node.op == "Div";
+  if (!divides && node.op != "Mul") return std::nullopt;
+  for (std::size_t i = divides ? 1 : 0; i < 2; ++i) {
+    const Tensor* constant = op.known(Value(&op, node.in[i]));
+    if (constant && constant->size() == 1) return i;
+  }
+  return std::nullopt;
+}
 
 bool keep_scales(Model& model) {
   const Keeper keeper(model);

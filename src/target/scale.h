@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "onnx/ir.h"
+#include <optional>
+
+#include "onnx/builder.h"
 
 namespace jaxport::target {
+
+// Which operand of a Mul or Div is a constant of one element (of a Div only the divisor); nullopt
+// when the node is no such scale.
+std::optional<std::size_t> scale_operand(const onnx::Builder& op, const onnx::Node& node);
 
 // ONNX Runtime merges a product with a constant of one element into the MatMul beside it, as the
 // attribute alpha: MatMulScaleFusion. Where that goes wrong, the constant is repeated along the
