@@ -253,10 +253,6 @@ Nodes unsorted_sources(const axis::Node& root) {
   return unsorted_seen;
 }
 
-}  // namespace
-
-namespace {
-
 bool is_number(const axis::Node& node) {
   return node.kind == axis::Kind::kConstant || node.kind == axis::Kind::kIota;
 }
@@ -278,10 +274,6 @@ bool is_made_of(const axis::Node& value, const axis::Node& of) {
   }
   return true;
 }
-
-}  // namespace
-
-namespace {
 
 // A constant beside which the operation keeps a finite number finite, and an infinite one infinite.
 bool is_harmless(const axis::Node& operation, const axis::Node& constant) {
