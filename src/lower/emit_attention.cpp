@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <limits>
 
 #include "lower/attention.h"
+#include "lower/cheapest.h"
 #include "lower/emitter.h"
 #include "onnx/subgraph.h"
 
@@ -194,7 +194,7 @@ double Emitter::attention_price(const AttentionPlan& plan) const {
     Arrangement present;
     for (const Labels& dim : wanted) present.push_back(mine.keep(dim));
     sum +=
-        i == 3 ? broadcastable(edge, node.sizes, present).first : price(edge, node.sizes, present);
+        i == 3 ? broadcastable(edge, node.sizes, present).price : price(edge, node.sizes, present);
     if (!mine.has_all(axis::flatten(wanted))) sum += kExpandPrice;
   }
   return sum;
@@ -213,17 +213,13 @@ Emitter::AttentionPlan Emitter::attention_plan(const Node& node) const {
   order(2, best.labels.value_size);
   const LabelSet out(node.sizes.size(), node.out);
   const AttentionRoles roles(node, wanted_order(node, out).value_or(axis::flatten(node.out)));
-  AttentionPlan plan = best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const Form& form : forms(best.labels.batch)) {
-    plan.form = form;
-    if (!plan.is_possible()) continue;
+  best.form = cheapest_of(forms(best.labels.batch), [&](const Form& form) {
+    const AttentionPlan plan{node, best.labels, form};
     const double preference = (form.three ? 0 : 0.5) + (form.heads.empty() ? 0.25 : 0) +
                               (form.heads == roles.heads ? 0 : 0.2) +
                               (form.batch == roles.batch ? 0 : 0.1);
-    const double cost = attention_price(plan) + preference;
-    if (cost < best_price) best_price = cost, best.form = form;
-  }
+    return plan.is_possible() ? attention_price(plan) + preference : kNever;
+  });
   return best;
 }
 
@@ -235,7 +231,7 @@ Value Emitter::attention_bias(const AttentionPlan& plan) {
   const Arrangement dims = plan.operand(3);
   if (plan.labels.time.empty() || !mine.has_all(axis::flatten(dims)))
     return bring_full(edge, node.sizes, dims);
-  const auto [cost, present] = broadcastable(edge, node.sizes, dims);
+  const Arrangement present = broadcastable(edge, node.sizes, dims).dims;
   return bring(edge, node.sizes, present.size() <= 4 ? present : dims);
 }
 

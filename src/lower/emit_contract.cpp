@@ -2,8 +2,8 @@
 // Contractions: MatMul with the activation's rows kept as they are and the weight folded to [K][N],
 // or a batched MatMul of two activations, in the cheapest arrangement.
 #include <algorithm>
-#include <limits>
 
+#include "lower/cheapest.h"
 #include "lower/emitter.h"
 
 namespace jaxport::lower {
@@ -11,15 +11,11 @@ namespace jaxport::lower {
 using axis::Label;
 using axis::Labels;
 
+// One way to multiply.
 struct Emitter::Product {
-  double price = std::numeric_limits<double>::infinity();
-  std::size_t x = 0;  // which edge is the left operand
+  double price;
+  std::size_t x;  // which edge is the left operand
   Arrangement left, right, result;
-
-  void offer(double cost, std::size_t left_edge, const Arrangement& l, const Arrangement& r,
-             const Arrangement& o) {
-    if (cost < price) *this = {cost, left_edge, l, r, o};
-  }
 };
 
 namespace {
@@ -106,7 +102,8 @@ double Emitter::missing_batch_dim(const Node& node, const Arrangement& wish,
   return is_needed && missing ? kReshapePrice + 0.5 : 0;
 }
 
-void Emitter::consider_constant_weight(const Node& node, std::size_t x, Product& best) {
+void Emitter::consider_constant_weight(const Node& node, std::size_t x,
+                                       std::vector<Product>& ways) {
   const Edge &edge = node.edges[x], &weight = node.edges[1 - x];
   const ContractLabels labels(node, edge, weight);
   const bool has_batch = !empty_set(labels.batch, node.sizes.size());
@@ -135,8 +132,8 @@ void Emitter::consider_constant_weight(const Node& node, std::size_t x, Product&
     const Arrangement result = has_columns ? with(rows, columns) : rows;
     double cost = price(edge, node.sizes, left) + regret(node, result);
     if (wish) cost += missing_batch_dim(node, *wish, result);
-    best.offer(cost, x, left, right, result);
-    if (!has_batch) consider_constant_left(node, 1 - x, seen, {columns, inner}, best);
+    ways.push_back({cost, x, left, right, result});
+    if (!has_batch) consider_constant_left(node, 1 - x, seen, {columns, inner}, ways);
   }
 }
 
@@ -144,7 +141,7 @@ void Emitter::consider_constant_weight(const Node& node, std::size_t x, Product&
 // to 0.91 of the time of Transpose, MatMul, Transpose. The weight is a row vector when it has no
 // label of its own.
 void Emitter::consider_constant_left(const Node& node, std::size_t weight, const Arrangement& x,
-                                     Arrangement left, Product& best) {
+                                     Arrangement left, std::vector<Product>& ways) {
   const Labels &rows = left[0], &inner = left[1];
   if (x.size() < 2 || x[x.size() - 2] != inner || x.back() == inner) return;
   Arrangement result = x;
@@ -153,16 +150,17 @@ void Emitter::consider_constant_left(const Node& node, std::size_t weight, const
     result.erase(result.end() - 2);
     left.erase(left.begin());
   }
-  best.offer(regret(node, result), weight, left, x, result);
+  ways.push_back({regret(node, result), weight, left, x, result});
 }
 
-void Emitter::consider_two_activations(const Node& node, std::size_t x, Product& best) {
+void Emitter::consider_two_activations(const Node& node, std::size_t x,
+                                       std::vector<Product>& ways) {
   const Edge &lhs = node.edges[x], &rhs = node.edges[1 - x];
   const ContractLabels labels(node, lhs, rhs);
   const bool has_batch = !empty_set(labels.batch, node.sizes.size());
   auto offer = [&](const Arrangement& left, const Arrangement& right, const Arrangement& result) {
     const double cost = price(lhs, node.sizes, left) + price(rhs, node.sizes, right);
-    best.offer(cost + regret(node, result), x, left, right, result);
+    ways.push_back({cost + regret(node, result), x, left, right, result});
   };
   for (const Arrangement& seen : arrangements(lhs, node.sizes)) {
     const Labels order = axis::flatten(seen);
@@ -206,15 +204,16 @@ void Emitter::emit_outer_product(const Node& node) {
 void Emitter::emit_contract(const Node& node) {
   const ContractLabels labels(node, node.edges[0], node.edges[1]);
   if (empty_set(labels.contracted, node.sizes.size())) return emit_outer_product(node);
-  Product best;
+  std::vector<Product> ways;
   for (std::size_t x : {0, 1}) {
     if (is_constant(node.edges[x])) continue;
     if (is_constant(node.edges[1 - x])) {
-      consider_constant_weight(node, x, best);
+      consider_constant_weight(node, x, ways);
     } else {
-      consider_two_activations(node, x, best);
+      consider_two_activations(node, x, ways);
     }
   }
+  const Product best = cheapest_of(std::move(ways), &Product::price);
   Value left = bring(node.edges[best.x], node.sizes, best.left);
   Value right = bring(node.edges[1 - best.x], node.sizes, best.right);
   // preferred_element_type: products are formed in the result's type.

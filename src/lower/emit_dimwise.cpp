@@ -2,9 +2,9 @@
 // Positional primitives that treat each dim by itself: pad, rev, running sums. They take their
 // first operand in the layout that costs least, and are told the order of its dims.
 #include <algorithm>
-#include <limits>
 
 #include "axis/pattern.h"
+#include "lower/cheapest.h"
 #include "lower/emitter.h"
 
 namespace jaxport::lower {
@@ -100,14 +100,10 @@ bool Emitter::emit_dimwise(const Node& node, const Row& row) {
   if (const auto wish = wanted(node, all)) {
     candidates.push_back(replaced(*wish, dims->out, dims->in));
   }
-  Arrangement best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const Arrangement& seen : candidates) {
-    Arrangement candidate = singles(seen, units);
-    const double cost =
-        price(edge, node.sizes, candidate) + regret(node, replaced(candidate, dims->in, dims->out));
-    if (cost < best_price) best_price = cost, best = std::move(candidate);
-  }
+  for (Arrangement& candidate : candidates) candidate = singles(candidate, units);
+  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& dims_in) {
+    return price(edge, node.sizes, dims_in) + regret(node, replaced(dims_in, dims->in, dims->out));
+  });
   const Ints order = order_of_dims(best, dims->in);
   front::Eqn eqn = node.prim->eqn;
   eqn.attrs = row.reordered(eqn, order);

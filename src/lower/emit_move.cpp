@@ -5,6 +5,7 @@
 
 #include "axis/pattern.h"
 #include "jaxport/error.h"
+#include "lower/cheapest.h"
 #include "lower/emitter.h"
 
 namespace jaxport::lower {
@@ -183,19 +184,18 @@ void Emitter::emit_eye(const Node& node) {
 void Emitter::emit_pick(const Node& node) {
   const Edge& edge = node.edges[0];
   const Label along = node.role("p")[0];
-  Arrangement best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const Arrangement& seen : arrangements(edge, node.sizes)) {
-    const Labels& dim = seen[dim_with(seen, along)];
+  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
+  for (Arrangement& candidate : candidates) {
+    const Labels& dim = candidate[dim_with(candidate, along)];
     // A strided pick of the innermost label needs a static stride and end.
     const bool strided = dim.size() > 1 && dim.back() == along &&
                          node.sizes[static_cast<std::size_t>(along)].is_static() &&
                          rest_of(dim, along, node.sizes).is_static();
-    Arrangement candidate = dim[0] == along || strided ? seen : split_before(seen, along);
-    const double cost =
-        price(edge, node.sizes, candidate) + regret(node, without(candidate, along));
-    if (cost < best_price) best_price = cost, best = std::move(candidate);
+    if (!strided) candidate = split_before(candidate, along);
   }
+  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
+    return price(edge, node.sizes, candidate) + regret(node, without(candidate, along));
+  });
   const Value x = bring(edge, node.sizes, best);
   const std::size_t dim_index = dim_with(best, along);
   const Labels dim = best[dim_index];
@@ -245,15 +245,14 @@ void Emitter::emit_slice(const Node& node) {
   const Labels& target = node.role("o");
   const std::optional<Label> to = target.empty() ? std::nullopt : std::optional(target[0]);
   const Part part = part_of(node);
-  Arrangement best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const Arrangement& seen : arrangements(edge, node.sizes)) {
-    Arrangement candidate = split_before(seen, from);
+  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
+  for (Arrangement& candidate : candidates) {
+    candidate = split_before(candidate, from);
     if (part.stride != 1) candidate = with_label_alone(candidate, from);
-    const double cost =
-        price(edge, node.sizes, candidate) + regret(node, renamed(candidate, from, to));
-    if (cost < best_price) best_price = cost, best = std::move(candidate);
   }
+  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
+    return price(edge, node.sizes, candidate) + regret(node, renamed(candidate, from, to));
+  });
   const Value x = bring(edge, node.sizes, best);
   const std::size_t dim_index = dim_with(best, from);
   const auto physical = static_cast<std::int64_t>(dim_index);
@@ -348,10 +347,8 @@ void Emitter::emit_concat(const Node& node) {
     Arrangement& singles = candidates.emplace_back();
     for (Label label : out) singles.push_back({label});
   }
-  Arrangement best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const Arrangement& seen : candidates) {
-    Arrangement candidate = split_before(seen, to);
+  for (Arrangement& candidate : candidates) candidate = split_before(candidate, to);
+  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
     double cost = regret(node, candidate);
     for (std::size_t j = 0; j < node.edges.size(); ++j) {
       if (is_constant(node.edges[j])) continue;
@@ -362,8 +359,8 @@ void Emitter::emit_concat(const Node& node) {
       cost += price(node.edges[j], node.sizes, present);
       if (!mine.has_all(axis::flatten(theirs))) cost += kExpandPrice;
     }
-    if (cost < best_price) best_price = cost, best = std::move(candidate);
-  }
+    return cost;
+  });
   Values parts;
   for (std::size_t j = 0; j < node.edges.size(); ++j) {
     parts.push_back(bring_full(node.edges[j], node.sizes, seen_by(best, j)));

@@ -3,9 +3,9 @@
 // InstanceNormalization on [batch, groups, rest]: ONNX Runtime has no kernel for
 // GroupNormalization, and its function body takes twice as long. Who prefers it gets it.
 #include <algorithm>
-#include <limits>
 
 #include "axis/pattern.h"
+#include "lower/cheapest.h"
 #include "lower/emitter.h"
 #include "lower/norm.h"
 #include "onnx/subgraph.h"
@@ -147,13 +147,11 @@ void Emitter::emit_norm(const Node& node) {
   if (NormLabels(node).is_instance()) return emit_instance_norm(node);
   const Edge& edge = node.edges[0];
   const LabelSet along(node.sizes.size(), node.role("a"));
-  Arrangement best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const Arrangement& seen : norm_candidates(node)) {
-    Arrangement candidate = trailing(seen, along);
-    const double cost = price(edge, node.sizes, candidate) + regret(node, candidate);
-    if (cost < best_price) best_price = cost, best = std::move(candidate);
-  }
+  std::vector<Arrangement> candidates = norm_candidates(node);
+  for (Arrangement& candidate : candidates) candidate = trailing(candidate, along);
+  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
+    return price(edge, node.sizes, candidate) + regret(node, candidate);
+  });
   // The op normalises all dims from its axis on: unit dims between and behind count.
   const auto first =
       std::ranges::find_if(best, [&](const Labels& dim) { return along.has_any(dim); });
@@ -175,13 +173,11 @@ void Emitter::emit_norm(const Node& node) {
 void Emitter::emit_group_norm(const Node& node) {
   const NormLabels labels(node);
   const Edge& edge = node.edges[0];
-  Arrangement best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const Arrangement& seen : norm_candidates(node)) {
-    Arrangement candidate = channels_second(seen, labels);
-    const double cost = price(edge, node.sizes, candidate) + regret(node, candidate);
-    if (cost < best_price) best_price = cost, best = std::move(candidate);
-  }
+  std::vector<Arrangement> candidates = norm_candidates(node);
+  for (Arrangement& candidate : candidates) candidate = channels_second(candidate, labels);
+  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
+    return price(edge, node.sizes, candidate) + regret(node, candidate);
+  });
   Values operands{bring(edge, node.sizes, best)};
   std::size_t next = 1;
   for (const auto& [name, otherwise] : {std::pair("scale", 1.0), std::pair("bias", 0.0)}) {
@@ -213,14 +209,11 @@ Value Emitter::instance_norm(const Node& node, const Values& operands) {
 void Emitter::emit_instance_norm(const Node& node) {
   const NormLabels labels(node);
   const Edge& edge = node.edges[0];
-  Arrangement best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const Arrangement& seen : norm_candidates(node)) {
-    Arrangement candidate = channels_second(seen, labels);
-    const double cost =
-        price(edge, node.sizes, grouped(candidate, labels)) + regret(node, candidate);
-    if (cost < best_price) best_price = cost, best = std::move(candidate);
-  }
+  std::vector<Arrangement> candidates = norm_candidates(node);
+  for (Arrangement& candidate : candidates) candidate = channels_second(candidate, labels);
+  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
+    return price(edge, node.sizes, grouped(candidate, labels)) + regret(node, candidate);
+  });
   const bool has_scale = flag(node, "scale"), has_bias = flag(node, "bias");
   const bool is_group = !labels.inner.empty();
   const Edge* scale = has_scale ? &node.edges[1] : nullptr;

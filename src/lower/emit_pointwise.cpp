@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Broadcasting nodes: all operands in one arrangement of the node's labels.
 #include <algorithm>
-#include <limits>
 
+#include "lower/cheapest.h"
 #include "lower/emitter.h"
 
 namespace jaxport::lower {
@@ -93,18 +93,14 @@ Arrangement Emitter::aligned(const Node& node, const Labels& labels, std::option
       candidates.insert(candidates.begin(), std::move(wish));
     }
   }
-  Arrangement best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const Arrangement& candidate : candidates) {
-    Arrangement arrangement = split_partial(candidate, seen_in_part);
+  for (Arrangement& candidate : candidates) candidate = split_partial(candidate, seen_in_part);
+  return cheapest_of(std::move(candidates), [&](const Arrangement& arrangement) {
     double cost = regret(node, arrangement);
     for (std::size_t i = 0; i < active.size(); ++i) {
-      cost += broadcastable(*active[i], node.sizes, projected(arrangement, sets[i])).first;
+      cost += broadcastable(*active[i], node.sizes, projected(arrangement, sets[i])).price;
     }
-    if (cost < best_price) best_price = cost, best = std::move(arrangement);
-  }
-  if (best.empty() && !labels.empty()) best = split_partial(candidates[0], seen_in_part);
-  return best;
+    return cost;
+  });
 }
 
 Emitter::Aligned Emitter::operand(const Node& node, std::size_t i, const Arrangement& to,
@@ -112,7 +108,7 @@ Emitter::Aligned Emitter::operand(const Node& node, std::size_t i, const Arrange
   const Edge& edge = node.edges[i];
   const LabelSet mine(node.sizes.size(), edge.axes);
   if (!is_constant(edge)) {
-    const auto [cost, arrangement] = broadcastable(edge, node.sizes, projected(to, mine));
+    const Arrangement arrangement = broadcastable(edge, node.sizes, projected(to, mine)).dims;
     return {bring(edge, node.sizes, arrangement), arrangement.size()};
   }
   Arrangement arrangement;

@@ -2,8 +2,8 @@
 // Nodes that run along some labels: reductions and softmax.
 #include <algorithm>
 #include <array>
-#include <limits>
 
+#include "lower/cheapest.h"
 #include "lower/emitter.h"
 #include "onnx/subgraph.h"
 
@@ -114,14 +114,12 @@ void Emitter::emit_reduce(const Node& node) {
   const Edge& edge = node.edges[0];
   const LabelSet kept(node.sizes.size(), node.out);
   const auto order = wanted_order(node, kept);
-  Arrangement best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const Arrangement& seen : arrangements(edge, node.sizes)) {
-    Arrangement candidate = split_by(seen, kept);
-    double cost = price(edge, node.sizes, candidate);
-    if (order && kept.keep(axis::flatten(candidate)) != *order) cost += kTransposePrice;
-    if (cost < best_price) best_price = cost, best = std::move(candidate);
-  }
+  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
+  for (Arrangement& candidate : candidates) candidate = split_by(candidate, kept);
+  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
+    const bool is_wanted = !order || kept.keep(axis::flatten(candidate)) == *order;
+    return price(edge, node.sizes, candidate) + (is_wanted ? 0 : kTransposePrice);
+  });
   const bool keep_dims = keeps_dims(node, best);
   Ints axes;
   for (std::size_t i = 0; i < best.size(); ++i) {
@@ -141,17 +139,16 @@ void Emitter::emit_reduce(const Node& node) {
 void Emitter::emit_softmax(const Node& node, std::string_view op) {
   const Edge& edge = node.edges[0];
   const LabelSet along(node.sizes.size(), node.role("s"));
-  Arrangement best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const Arrangement& seen : arrangements(edge, node.sizes)) {
-    Arrangement candidate = split_by(seen, along);
-    if (std::ranges::count_if(candidate, [&](const Labels& d) { return along.has_any(d); }) > 1) {
-      candidate = gathered_last(candidate, along);
-    }
-    const double cost = price(edge, node.sizes, candidate) + regret(node, candidate);
-    if (cost < best_price) best_price = cost, best = std::move(candidate);
+  const auto is_along = [&](const Labels& dim) { return along.has_any(dim); };
+  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
+  for (Arrangement& candidate : candidates) {
+    candidate = split_by(candidate, along);
+    if (std::ranges::count_if(candidate, is_along) > 1) candidate = gathered_last(candidate, along);
   }
-  const auto dim = std::ranges::find_if(best, [&](const Labels& d) { return along.has_any(d); });
+  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
+    return price(edge, node.sizes, candidate) + regret(node, candidate);
+  });
+  const auto dim = std::ranges::find_if(best, is_along);
   const std::int64_t axis_from_end = dim - best.end();
   const Value x = bring(edge, node.sizes, best);
   define(node, op_.call(op, {x}, {{"axis", axis_from_end}}), best);

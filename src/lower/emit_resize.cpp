@@ -5,9 +5,9 @@
 // [..][..][H][W] or [..][H][W][channels]; for three it needs twice the time, or fails in mode
 // cubic.
 #include <algorithm>
-#include <limits>
 
 #include "axis/pattern.h"
+#include "lower/cheapest.h"
 #include "lower/emitter.h"
 #include "lower/resize.h"
 #include "raise/views.h"
@@ -127,15 +127,14 @@ onnx::Args attributes(const axis::Node& node, const std::vector<ResizeAxis>& axe
 void Emitter::emit_resize(const Node& node) {
   const Edge& edge = node.edges[0];
   const std::vector<ResizeAxis> axes = resize_axes(node);
-  Arrangement best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const Arrangement& seen : arrangements(edge, node.sizes)) {
-    Arrangement candidate = split_alone(seen, axes);
+  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
+  for (Arrangement& candidate : candidates) {
+    candidate = split_alone(candidate, axes);
     if (resize_mode(node) != "nearest") candidate = as_images(candidate, axes);
-    const double cost =
-        price(edge, node.sizes, candidate) + regret(node, after_resize(candidate, axes));
-    if (cost < best_price) best_price = cost, best = std::move(candidate);
   }
+  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
+    return price(edge, node.sizes, candidate) + regret(node, after_resize(candidate, axes));
+  });
   const Value x = bring(edge, node.sizes, best);
   Dims shape = x.shape();
   Ints dims, sizes;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "axis/pattern.h"
+#include "lower/cheapest.h"
 #include "lower/emitter.h"
 #include "lower/rope.h"
 
@@ -161,13 +161,10 @@ double Emitter::rope_price(const Node& node, const RopeLabels& labels, const Rop
 void Emitter::emit_rope(const Node& node) {
   const RopeLabels labels(node);
   const Dims& sizes = node.sizes;
-  RopeForm best;
-  double best_price = std::numeric_limits<double>::infinity();
-  for (const RopeForm& form : forms(labels)) {
-    if (!size_of(form.heads, sizes).is_static()) continue;
-    const double cost = rope_price(node, labels, form);
-    if (cost < best_price) best_price = cost, best = form;
-  }
+  const RopeForm best = cheapest_of(forms(labels), [&](const RopeForm& form) {
+    const bool is_possible = size_of(form.heads, sizes).is_static();
+    return is_possible ? rope_price(node, labels, form) : kNever;
+  });
   const Arrangement arrangement = best.arrange(labels.head), table = best.tables(labels);
   Values in{bring_full(node.edges[0], sizes, arrangement)};
   for (std::size_t i : {1u, 2u}) in.push_back(bring_full(node.edges[i], sizes, table));

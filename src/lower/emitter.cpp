@@ -5,10 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "front/text.h"
 #include "jaxport/error.h"
+#include "lower/cheapest.h"
 #include "lower/resize.h"
 
 namespace jaxport::lower {
@@ -176,14 +176,13 @@ std::vector<Arrangement> Emitter::arrangements(const Edge& edge, const Dims& siz
 }
 
 Emitter::Conversion Emitter::cheapest(const Node* node, const Layout& to) const {
-  Conversion best{std::numeric_limits<double>::infinity(), {}, 0};
-  const auto& candidates = variants(node);
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    auto steps = conversion(candidates[i].layout, to);
-    if (!steps) continue;
-    if (double price = price_of(*steps); price < best.price) best = {price, std::move(*steps), i};
+  std::vector<Conversion> ways;
+  for (const Variant& variant : variants(node)) {
+    auto steps = conversion(variant.layout, to);
+    const double price = steps ? price_of(*steps) : kNever;
+    ways.push_back({price, std::move(steps).value_or(std::vector<Step>{}), ways.size()});
   }
-  return best;
+  return cheapest_of(std::move(ways), &Conversion::price);
 }
 
 Emitter::Conversion Emitter::cheapest(const Edge& edge, const Dims& sizes,
@@ -205,27 +204,26 @@ double Emitter::price(const Edge& edge, const Dims& sizes, const Arrangement& to
   return is_constant(edge) ? 0 : cheapest(edge, sizes, to).price;
 }
 
-std::pair<double, Arrangement> Emitter::broadcastable(const Edge& edge, const Dims& sizes,
-                                                      const Arrangement& to) const {
+Emitter::Priced Emitter::broadcastable(const Edge& edge, const Dims& sizes,
+                                       const Arrangement& to) const {
   const std::size_t asked = leading_units(to);
   const Arrangement core(to.begin() + static_cast<std::ptrdiff_t>(asked), to.end());
   if (is_constant(edge)) return {0, core};
   std::vector<std::size_t> tries{asked, 0};  // at equal price the units that the target has
   for (const Variant& variant : variants(edge.node)) tries.push_back(leading_units(variant.layout));
-  std::pair<double, Arrangement> best{std::numeric_limits<double>::infinity(), {}};
+  std::vector<Priced> ways;
   for (std::size_t units : tries) {
     Arrangement candidate(units);
     candidate.insert(candidate.end(), core.begin(), core.end());
-    const double cost = price(edge, sizes, candidate);
-    if (cost < best.first) best = {cost, std::move(candidate)};
+    ways.push_back({price(edge, sizes, candidate), std::move(candidate)});
   }
-  return best;
+  return cheapest_of(std::move(ways), &Priced::price);
 }
 
 Value Emitter::bring(const Edge& edge, const Dims& sizes, const Arrangement& to) {
   if (is_constant(edge)) return constant(edge, sizes, to, false);
   Conversion way = cheapest(edge, sizes, to);
-  if (way.price == std::numeric_limits<double>::infinity()) {
+  if (way.price == kNever) {
     throw NoConversion(*edge.node);
   }
   if (!way.steps.empty()) {

@@ -85,8 +85,11 @@ class Emitter {
   Value converted(const Node* node, Conversion way);
   double price(const Edge& edge, const Dims& sizes, const Arrangement& to) const;
   // Price and arrangement of an operand of a broadcasting op, which may lack leading unit dims.
-  std::pair<double, Arrangement> broadcastable(const Edge& edge, const Dims& sizes,
-                                               const Arrangement& to) const;
+  struct Priced {
+    double price;
+    Arrangement dims;
+  };
+  Priced broadcastable(const Edge& edge, const Dims& sizes, const Arrangement& to) const;
   Value bring(const Edge& edge, const Dims& sizes, const Arrangement& to);
   // As bring, but labels that the operand lacks are really there: repeated in constants, by Expand
   // otherwise.
@@ -134,10 +137,10 @@ class Emitter {
   void emit_contract(const Node& node);
   double missing_batch_dim(const Node& node, const Arrangement& wish,
                            const Arrangement& result) const;
-  void consider_constant_weight(const Node& node, std::size_t x, Product& best);
+  void consider_constant_weight(const Node& node, std::size_t x, std::vector<Product>& ways);
   void consider_constant_left(const Node& node, std::size_t weight, const Arrangement& x,
-                              Arrangement left, Product& best);
-  void consider_two_activations(const Node& node, std::size_t x, Product& best);
+                              Arrangement left, std::vector<Product>& ways);
+  void consider_two_activations(const Node& node, std::size_t x, std::vector<Product>& ways);
   void emit_outer_product(const Node& node);
 
   // --- emit_attention.cpp
