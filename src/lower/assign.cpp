@@ -9,7 +9,7 @@
 
 #include "jaxport/error.h"
 #include "lower/classes.h"
-#include "lower/emitter.h"
+#include "lower/emission.h"
 
 namespace jaxport::lower {
 namespace {
@@ -83,9 +83,9 @@ class Search {
     onnx::Builder builder(draft.model, opset_, onnx::DTypeRule::kAny);
     ShapeValues shapes(builder);
     if (is_region_) add_sizes(facts_.program, builder, shapes);
-    Emitter emitter(plan_, choice, builder, shapes);
-    emitter.run();
-    draft.paid = emitter.paid();
+    Emission emission{plan_, choice, builder, shapes};
+    emit_model(emission);
+    draft.paid = emission.values.paid();
     return draft;
   }
 

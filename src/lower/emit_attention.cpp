@@ -3,7 +3,7 @@
 
 #include "lower/attention.h"
 #include "lower/cheapest.h"
-#include "lower/emitter.h"
+#include "lower/emission.h"
 #include "onnx/subgraph.h"
 
 namespace jaxport::lower {
@@ -12,6 +12,7 @@ using axis::Edge;
 using axis::Kind;
 using axis::Label;
 using axis::Labels;
+using axis::Node;
 
 AttentionLabels::AttentionLabels(const axis::Node& node)
     : group(node.role("g")), keys(node.role("s")), key_size(node.role("d")) {
@@ -157,8 +158,10 @@ Arrangement bias_arrangement(const axis::Node& node, const AttentionLabels& labe
   return dims;
 }
 
+namespace {
+
 // A form, with labels in the order that the operands have them in already.
-struct Emitter::AttentionPlan {
+struct AttentionPlan {
   const Node& node;
   AttentionLabels labels;
   Form form;
@@ -183,28 +186,29 @@ struct Emitter::AttentionPlan {
   }
 };
 
-double Emitter::attention_price(const AttentionPlan& plan) const {
+double attention_price(const Emission& e, const AttentionPlan& plan) {
   const Node& node = plan.node;
-  double sum = regret(node, plan.result());
+  double sum = regret(e, node, plan.result());
   for (std::size_t i = 0; i < node.edges.size(); ++i) {
     const Edge& edge = node.edges[i];
-    if (is_constant(edge)) continue;
+    if (e.values.is_constant(edge)) continue;
     const LabelSet mine(node.sizes.size(), edge.axes);
     const Arrangement wanted = plan.operand(i);
     Arrangement present;
     for (const Labels& dim : wanted) present.push_back(mine.keep(dim));
-    sum +=
-        i == 3 ? broadcastable(edge, node.sizes, present).price : price(edge, node.sizes, present);
+    sum += i == 3 ? e.values.broadcastable(edge, node.sizes, present).price
+                  : e.values.price(edge, node.sizes, present);
     if (!mine.has_all(axis::flatten(wanted))) sum += kExpandPrice;
   }
   return sum;
 }
 
-Emitter::AttentionPlan Emitter::attention_plan(const Node& node) const {
+AttentionPlan attention_plan(const Emission& e, const Node& node) {
   AttentionPlan best{node, AttentionLabels(node), {}};
   const auto order = [&](std::size_t i, Labels& some) {
     const Edge& edge = node.edges[i];
-    const Arrangement now = is_constant(edge) ? edge.axes : arrangements(edge, node.sizes)[0];
+    const Arrangement now =
+        e.values.is_constant(edge) ? edge.axes : e.values.arrangements(edge, node.sizes)[0];
     some = sorted_like(std::move(some), axis::flatten(now));
   };
   order(0, best.labels.key_size);
@@ -212,35 +216,37 @@ Emitter::AttentionPlan Emitter::attention_plan(const Node& node) const {
   order(1, best.labels.keys);
   order(2, best.labels.value_size);
   const LabelSet out(node.sizes.size(), node.out);
-  const AttentionRoles roles(node, wanted_order(node, out).value_or(axis::flatten(node.out)));
+  const AttentionRoles roles(node, wanted_order(e, node, out).value_or(axis::flatten(node.out)));
   best.form = cheapest_of(forms(best.labels.batch), [&](const Form& form) {
     const AttentionPlan plan{node, best.labels, form};
     const double preference = (form.three ? 0 : 0.5) + (form.heads.empty() ? 0.25 : 0) +
                               (form.heads == roles.heads ? 0 : 0.2) +
                               (form.batch == roles.batch ? 0 : 0.1);
-    return plan.is_possible() ? attention_price(plan) + preference : kNever;
+    return plan.is_possible() ? attention_price(e, plan) + preference : kNever;
   });
   return best;
 }
 
 // ONNX Runtime wants two to four dims, with time and keys present; leading unit dims may be absent.
-Value Emitter::attention_bias(const AttentionPlan& plan) {
+Value attention_bias(Emission& e, const AttentionPlan& plan) {
   const Node& node = plan.node;
   const Edge& edge = node.edges[3];
   const LabelSet mine(node.sizes.size(), edge.axes);
   const Arrangement dims = plan.operand(3);
   if (plan.labels.time.empty() || !mine.has_all(axis::flatten(dims)))
-    return bring_full(edge, node.sizes, dims);
-  const Arrangement present = broadcastable(edge, node.sizes, dims).dims;
-  return bring(edge, node.sizes, present.size() <= 4 ? present : dims);
+    return e.values.bring_full(edge, node.sizes, dims);
+  const Arrangement present = e.values.broadcastable(edge, node.sizes, dims).dims;
+  return e.values.bring(edge, node.sizes, present.size() <= 4 ? present : dims);
 }
 
-void Emitter::emit_attention(const Node& node) {
-  const AttentionPlan plan = attention_plan(node);
+}  // namespace
+
+void emit_attention(Emission& e, const Node& node) {
+  const AttentionPlan plan = attention_plan(e, node);
   Values in;
   for (std::size_t i = 0; i < 3; ++i)
-    in.push_back(bring_full(node.edges[i], node.sizes, plan.operand(i)));
-  if (node.edges.size() > 3) in.push_back(attention_bias(plan));
+    in.push_back(e.values.bring_full(node.edges[i], node.sizes, plan.operand(i)));
+  if (node.edges.size() > 3) in.push_back(attention_bias(e, plan));
   onnx::Args args{{"scale", *node.attr("scale")->get_if<double>()}};
   if (plan.form.three) {
     args.emplace_back("q_num_heads", plan.size_of(plan.query_heads()).value());
@@ -251,7 +257,7 @@ void Emitter::emit_attention(const Node& node) {
     args.emplace_back("softcap", cap);
   if (mantissa_bits(node.dtype) < mantissa_bits(DType::kF32))
     args.emplace_back("softmax_precision", onnx_number(DType::kF32));
-  define(node, op_.call("Attention", in, args), plan.result());
+  e.values.define(node, e.op.call("Attention", in, args), plan.result());
 }
 
 }  // namespace jaxport::lower

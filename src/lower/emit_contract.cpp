@@ -4,21 +4,23 @@
 #include <algorithm>
 
 #include "lower/cheapest.h"
-#include "lower/emitter.h"
+#include "lower/emission.h"
 
 namespace jaxport::lower {
 
+using axis::Edge;
 using axis::Label;
 using axis::Labels;
+using axis::Node;
+
+namespace {
 
 // One way to multiply.
-struct Emitter::Product {
+struct Product {
   double price;
   std::size_t x;  // which edge is the left operand
   Arrangement left, right, result;
 };
-
-namespace {
 
 // The labels of a contraction seen from its left operand.
 struct ContractLabels {
@@ -52,13 +54,6 @@ Arrangement with(Arrangement arrangement, const Labels& last) {
   return arrangement;
 }
 
-bool empty_set(const LabelSet& set, std::size_t count) {
-  for (Label label = 0; label < static_cast<Label>(count); ++label) {
-    if (set.has(label)) return false;
-  }
-  return true;
-}
-
 // MatMul broadcasts leading dims: batch labels first, one dim of plain rows last.
 Arrangement rows_with_batch_first(const Arrangement& rows, const LabelSet& batch) {
   const Arrangement split = split_by(rows, batch);
@@ -90,27 +85,41 @@ bool starts_with_unit(const Arrangement& arrangement) {
   return !arrangement.empty() && arrangement[0].empty();
 }
 
-}  // namespace
-
 // One Reshape before all projections is better than one after each.
-double Emitter::missing_batch_dim(const Node& node, const Arrangement& wish,
-                                  const Arrangement& result) const {
-  const bool is_needed = std::ranges::any_of(facts_.users(&node), [](const auto& user) {
+double missing_batch_dim(const Emission& e, const Node& node, const Arrangement& wish,
+                         const Arrangement& result) {
+  const bool is_needed = std::ranges::any_of(e.plan.facts.users(&node), [](const auto& user) {
     return user.node && needs_batch_dim(*user.node);
   });
   const bool missing = starts_with_unit(wish) && !starts_with_unit(result);
   return is_needed && missing ? kReshapePrice + 0.5 : 0;
 }
 
-void Emitter::consider_constant_weight(const Node& node, std::size_t x,
-                                       std::vector<Product>& ways) {
+// W . x for x whose last dim but one is contracted: nothing is to be transposed, which takes 0.64
+// to 0.91 of the time of Transpose, MatMul, Transpose. The weight is a row vector when it has no
+// label of its own.
+void consider_constant_left(const Emission& e, const Node& node, std::size_t weight,
+                            const Arrangement& x, Arrangement left, std::vector<Product>& ways) {
+  const Labels &rows = left[0], &inner = left[1];
+  if (x.size() < 2 || x[x.size() - 2] != inner || x.back() == inner) return;
+  Arrangement result = x;
+  result[x.size() - 2] = rows;
+  if (rows.empty()) {
+    result.erase(result.end() - 2);
+    left.erase(left.begin());
+  }
+  ways.push_back({regret(e, node, result), weight, left, x, result});
+}
+
+void consider_constant_weight(const Emission& e, const Node& node, std::size_t x,
+                              std::vector<Product>& ways) {
   const Edge &edge = node.edges[x], &weight = node.edges[1 - x];
   const ContractLabels labels(node, edge, weight);
-  const bool has_batch = !empty_set(labels.batch, node.sizes.size());
+  const bool has_batch = !labels.batch.empty();
   const LabelSet out(node.sizes.size(), node.out);
-  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
-  auto wish = wanted(node, out);
-  if (wish && !hint(node)->order_only && !has_batch) {
+  std::vector<Arrangement> candidates = e.values.arrangements(edge, node.sizes);
+  auto wish = wanted(e, node, out);
+  if (wish && !hint(e, node)->order_only && !has_batch) {
     Arrangement rows = rows_of(*wish, labels.fresh);
     candidates.push_back(with(std::move(rows), labels.contracted.keep(axis::flatten(edge.axes))));
   }
@@ -130,41 +139,26 @@ void Emitter::consider_constant_weight(const Node& node, std::size_t x,
     const bool has_columns = needs_column(rows, columns);
     if (has_columns) right.push_back(columns);
     const Arrangement result = has_columns ? with(rows, columns) : rows;
-    double cost = price(edge, node.sizes, left) + regret(node, result);
-    if (wish) cost += missing_batch_dim(node, *wish, result);
+    double cost = e.values.price(edge, node.sizes, left) + regret(e, node, result);
+    if (wish) cost += missing_batch_dim(e, node, *wish, result);
     ways.push_back({cost, x, left, right, result});
-    if (!has_batch) consider_constant_left(node, 1 - x, seen, {columns, inner}, ways);
+    if (!has_batch) consider_constant_left(e, node, 1 - x, seen, {columns, inner}, ways);
   }
 }
 
-// W . x for x whose last dim but one is contracted: nothing is to be transposed, which takes 0.64
-// to 0.91 of the time of Transpose, MatMul, Transpose. The weight is a row vector when it has no
-// label of its own.
-void Emitter::consider_constant_left(const Node& node, std::size_t weight, const Arrangement& x,
-                                     Arrangement left, std::vector<Product>& ways) {
-  const Labels &rows = left[0], &inner = left[1];
-  if (x.size() < 2 || x[x.size() - 2] != inner || x.back() == inner) return;
-  Arrangement result = x;
-  result[x.size() - 2] = rows;
-  if (rows.empty()) {
-    result.erase(result.end() - 2);
-    left.erase(left.begin());
-  }
-  ways.push_back({regret(node, result), weight, left, x, result});
-}
-
-void Emitter::consider_two_activations(const Node& node, std::size_t x,
-                                       std::vector<Product>& ways) {
+void consider_two_activations(const Emission& e, const Node& node, std::size_t x,
+                              std::vector<Product>& ways) {
   const Edge &lhs = node.edges[x], &rhs = node.edges[1 - x];
   const ContractLabels labels(node, lhs, rhs);
-  const bool has_batch = !empty_set(labels.batch, node.sizes.size());
+  const bool has_batch = !labels.batch.empty();
   auto offer = [&](const Arrangement& left, const Arrangement& right, const Arrangement& result) {
-    const double cost = price(lhs, node.sizes, left) + price(rhs, node.sizes, right);
-    ways.push_back({cost + regret(node, result), x, left, right, result});
+    const double cost =
+        e.values.price(lhs, node.sizes, left) + e.values.price(rhs, node.sizes, right);
+    ways.push_back({cost + regret(e, node, result), x, left, right, result});
   };
-  for (const Arrangement& seen : arrangements(lhs, node.sizes)) {
+  for (const Arrangement& seen : e.values.arrangements(lhs, node.sizes)) {
     const Labels order = axis::flatten(seen);
-    for (const Arrangement& other : arrangements(rhs, node.sizes)) {
+    for (const Arrangement& other : e.values.arrangements(rhs, node.sizes)) {
       const Labels other_order = axis::flatten(other);
       const Labels columns = labels.batch.drop(labels.contracted.drop(other_order));
       std::vector<Labels> inners{labels.contracted.keep(order)};
@@ -193,33 +187,35 @@ void Emitter::consider_two_activations(const Node& node, std::size_t x,
   }
 }
 
-void Emitter::emit_outer_product(const Node& node) {
-  auto [values, arrangement] = broadcast_operands(node);
-  for (Value& value : values) {
-    if (value.dtype() != node.dtype) value = op_.Cast(value, onnx::Args{{"to", node.dtype}});
+// preferred_element_type: products are formed in the result's type.
+Value product(Emission& e, std::string_view op, const Node& node, Values factors) {
+  for (Value& factor : factors) {
+    if (factor.dtype() != node.dtype) factor = e.op.Cast(factor, onnx::Args{{"to", node.dtype}});
   }
-  define(node, op_.Mul(values[0], values[1]), arrangement);
+  return e.op.call(op, factors);
 }
 
-void Emitter::emit_contract(const Node& node) {
+}  // namespace
+
+void emit_contract(Emission& e, const Node& node) {
   const ContractLabels labels(node, node.edges[0], node.edges[1]);
-  if (empty_set(labels.contracted, node.sizes.size())) return emit_outer_product(node);
+  if (labels.contracted.empty()) {
+    auto [factors, arrangement] = broadcast_operands(e, node);
+    return e.values.define(node, product(e, "Mul", node, std::move(factors)), arrangement);
+  }
   std::vector<Product> ways;
   for (std::size_t x : {0, 1}) {
-    if (is_constant(node.edges[x])) continue;
-    if (is_constant(node.edges[1 - x])) {
-      consider_constant_weight(node, x, ways);
+    if (e.values.is_constant(node.edges[x])) continue;
+    if (e.values.is_constant(node.edges[1 - x])) {
+      consider_constant_weight(e, node, x, ways);
     } else {
-      consider_two_activations(node, x, ways);
+      consider_two_activations(e, node, x, ways);
     }
   }
   const Product best = cheapest_of(std::move(ways), &Product::price);
-  Value left = bring(node.edges[best.x], node.sizes, best.left);
-  Value right = bring(node.edges[1 - best.x], node.sizes, best.right);
-  // preferred_element_type: products are formed in the result's type.
-  if (left.dtype() != node.dtype) left = op_.Cast(left, onnx::Args{{"to", node.dtype}});
-  if (right.dtype() != node.dtype) right = op_.Cast(right, onnx::Args{{"to", node.dtype}});
-  define(node, op_.MatMul(left, right), best.result);
+  Values factors{e.values.bring(node.edges[best.x], node.sizes, best.left),
+                 e.values.bring(node.edges[1 - best.x], node.sizes, best.right)};
+  e.values.define(node, product(e, "MatMul", node, std::move(factors)), best.result);
 }
 
 }  // namespace jaxport::lower

@@ -5,39 +5,33 @@
 
 #include "axis/pattern.h"
 #include "lower/cheapest.h"
-#include "lower/emitter.h"
+#include "lower/emission.h"
 
 namespace jaxport::lower {
 
+using axis::Edge;
 using axis::Label;
 using axis::Labels;
+using axis::Node;
 
 namespace {
 
 // The label of each jaxpr dim before and after; none for unit dims.
 struct DimLabels {
-  std::vector<Labels> in, out;
+  Arrangement in, out;
 };
-
-std::vector<Labels> labels_of_dims(const front::Type& type, const axis::Pattern& axes) {
-  std::vector<Labels> dims;
-  std::size_t axis = 0;
-  for (const Dim& size : type.shape) dims.push_back(size.is_one() ? Labels{} : axes[axis++]);
-  return dims;
-}
 
 // nullopt when a dim becomes a unit dim or was one.
 std::optional<DimLabels> labels_dim_by_dim(const axis::Node& node) {
-  DimLabels dims{labels_of_dims(node.prim->in[0], node.edges[0].axes),
-                 labels_of_dims(node.prim->out[0], node.out)};
+  DimLabels dims{positional(node.prim->in[0], node.edges[0].axes),
+                 positional(node.prim->out[0], node.out)};
   for (std::size_t d = 0; d < dims.in.size(); ++d) {
     if (dims.in[d].size() > 1 || dims.in[d].size() != dims.out[d].size()) return std::nullopt;
   }
   return dims;
 }
 
-Arrangement replaced(Arrangement dims, const std::vector<Labels>& from,
-                     const std::vector<Labels>& to) {
+Arrangement replaced(Arrangement dims, const Arrangement& from, const Arrangement& to) {
   for (Labels& dim : dims) {
     for (Label& label : dim) {
       const auto at = std::ranges::find(from, Labels{label});
@@ -60,7 +54,7 @@ Arrangement singles(const Arrangement& seen, std::size_t units) {
 }
 
 // The jaxpr dim of each physical dim.
-Ints order_of_dims(const Arrangement& dims, const std::vector<Labels>& in) {
+Ints order_of_dims(const Arrangement& dims, const Arrangement& in) {
   Ints order;
   auto unit = in.begin();
   for (const Labels& dim : dims) {
@@ -88,21 +82,22 @@ std::optional<Arrangement> dimwise_operand(const axis::Node& node, const Arrange
   return replaced(result, dims->out, dims->in);
 }
 
-bool Emitter::emit_dimwise(const Node& node, const Row& row) {
+bool emit_dimwise(Emission& e, const Node& node, const Row& row) {
   const auto dims = row.reordered ? labels_dim_by_dim(node) : std::nullopt;
   if (!dims) return false;
   const Edge& edge = node.edges[0];
-  if (is_constant(edge)) return false;
+  if (e.values.is_constant(edge)) return false;
   const auto units = static_cast<std::size_t>(
       std::ranges::count_if(dims->in, [](const Labels& dim) { return dim.empty(); }));
-  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
+  std::vector<Arrangement> candidates = e.values.arrangements(edge, node.sizes);
   const LabelSet all(node.sizes.size(), node.out);
-  if (const auto wish = wanted(node, all)) {
+  if (const auto wish = wanted(e, node, all)) {
     candidates.push_back(replaced(*wish, dims->out, dims->in));
   }
   for (Arrangement& candidate : candidates) candidate = singles(candidate, units);
   const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& dims_in) {
-    return price(edge, node.sizes, dims_in) + regret(node, replaced(dims_in, dims->in, dims->out));
+    return e.values.price(edge, node.sizes, dims_in) +
+           regret(e, node, replaced(dims_in, dims->in, dims->out));
   });
   const Ints order = order_of_dims(best, dims->in);
   front::Eqn eqn = node.prim->eqn;
@@ -110,12 +105,12 @@ bool Emitter::emit_dimwise(const Node& node, const Row& row) {
   std::vector<front::Type> in = node.prim->in, out = node.prim->out;
   in[0] = reordered(in[0], order);
   out[0] = reordered(out[0], order);
-  Values operands{bring(edge, node.sizes, best)};
+  Values operands{e.values.bring(edge, node.sizes, best)};
   for (std::size_t i = 1; i < node.edges.size(); ++i) {  // scalars
-    operands.push_back(bring_full(node.edges[i], node.sizes, {}));
+    operands.push_back(e.values.bring_full(node.edges[i], node.sizes, {}));
   }
-  Ctx ctx(op_, shapes_, eqn, std::move(operands), in, out);
-  define(node, run_lowering(node, row, ctx).at(0), replaced(best, dims->in, dims->out));
+  Ctx ctx(e.op, e.shapes, eqn, std::move(operands), in, out);
+  e.values.define(node, run_lowering(e, node, row, ctx).at(0), replaced(best, dims->in, dims->out));
   return true;
 }
 

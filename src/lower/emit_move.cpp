@@ -6,13 +6,15 @@
 #include "axis/pattern.h"
 #include "jaxport/error.h"
 #include "lower/cheapest.h"
-#include "lower/emitter.h"
+#include "lower/emission.h"
 
 namespace jaxport::lower {
 
+using axis::Edge;
 using axis::Kind;
 using axis::Label;
 using axis::Labels;
+using axis::Node;
 
 namespace {
 
@@ -150,41 +152,45 @@ std::optional<Tiling> tiling_of(const Facts& facts, const axis::Node& slice) {
   return tiling;
 }
 
-}  // namespace
-
-// 0, 1, … as i64
-Value Emitter::range(const Dim& size) {
-  const Value end = op_.Squeeze(shapes_.dim(size));
-  return op_.call_with_shape("Range", {op_.scalar(0, DType::kI64), end, op_.scalar(1, DType::kI64)},
-                             {}, {size});
+// Where ONNX's Slice ends.
+Value end_of(Emission& e, const Node& slice, const Dim& rest) {
+  const Part part = part_of(slice);
+  const Dim& whole = slice.sizes[static_cast<std::size_t>(slice.role("i")[0])];
+  const bool reaches_end = less_equal(whole, part.limit + part.stride - 1) == Truth::kYes;
+  if (part.limit.is_static() || !reaches_end) return e.shapes.dim(part.limit * rest);
+  return e.op.ints({std::numeric_limits<std::int64_t>::max()});
 }
 
-void Emitter::emit_iota(const Node& node) {
-  Value counted = range(node.axis_size(0));
-  if (node.dtype != DType::kI64) counted = op_.Cast(counted, onnx::Args{{"to", node.dtype}});
-  define(node, counted, {node.out[0]});
+}  // namespace
+
+void emit_iota(Emission& e, const Node& node) {
+  Value counted = e.shapes.range(node.axis_size(0));
+  if (node.dtype != DType::kI64) counted = e.op.Cast(counted, onnx::Args{{"to", node.dtype}});
+  e.values.define(node, counted, {node.out[0]});
 }
 
 // Rows and columns in the order that is wanted: the other one has the opposite diagonal.
-void Emitter::emit_eye(const Node& node) {
+void emit_eye(Emission& e, const Node& node) {
   const Labels natural{node.role("r")[0], node.role("c")[0]};
-  const Labels order = wanted_order(node, LabelSet(node.sizes.size(), natural)).value_or(natural);
+  const Labels order =
+      wanted_order(e, node, LabelSet(node.sizes.size(), natural)).value_or(natural);
   const auto diagonal = *node.attr("diagonal")->get_if<std::int64_t>();
   Dims shape;
   for (Label label : order) shape.push_back(node.sizes[static_cast<std::size_t>(label)]);
   const bool is_whole = node.dtype == DType::kI32 || node.dtype == DType::kI64;
   const DType dtype = node.dtype == DType::kF64 || is_whole ? node.dtype : DType::kF32;
-  const Value zeros = op_.call_with_shape("ConstantOfShape", {shapes_.shape(shape)}, {}, shape);
-  const Value ones = op_.EyeLike(
+  const Value zeros = e.op.call_with_shape("ConstantOfShape", {e.shapes.shape(shape)}, {}, shape);
+  const Value ones = e.op.EyeLike(
       zeros, onnx::Args{{"dtype", dtype}, {"k", order == natural ? diagonal : -diagonal}});
-  define(node, dtype == node.dtype ? ones : op_.Cast(ones, onnx::Args{{"to", node.dtype}}),
-         {{order[0]}, {order[1]}});
+  e.values.define(node,
+                  dtype == node.dtype ? ones : e.op.Cast(ones, onnx::Args{{"to", node.dtype}}),
+                  {{order[0]}, {order[1]}});
 }
 
-void Emitter::emit_pick(const Node& node) {
+void emit_pick(Emission& e, const Node& node) {
   const Edge& edge = node.edges[0];
   const Label along = node.role("p")[0];
-  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
+  std::vector<Arrangement> candidates = e.values.arrangements(edge, node.sizes);
   for (Arrangement& candidate : candidates) {
     const Labels& dim = candidate[dim_with(candidate, along)];
     // A strided pick of the innermost label needs a static stride and end.
@@ -194,90 +200,83 @@ void Emitter::emit_pick(const Node& node) {
     if (!strided) candidate = split_before(candidate, along);
   }
   const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
-    return price(edge, node.sizes, candidate) + regret(node, without(candidate, along));
+    return e.values.price(edge, node.sizes, candidate) + regret(e, node, without(candidate, along));
   });
-  const Value x = bring(edge, node.sizes, best);
+  const Value x = e.values.bring(edge, node.sizes, best);
   const std::size_t dim_index = dim_with(best, along);
   const Labels dim = best[dim_index];
   const auto physical = static_cast<std::int64_t>(dim_index);
   const Dim rest = rest_of(dim, along, node.sizes),
             count = node.sizes[static_cast<std::size_t>(along)];
   const std::int64_t k = pick_index(node);
-  const bool is_joined = std::ranges::any_of(facts_.users(&node), [](const Facts::User& user) {
-    return user.node && user.node->kind == Kind::kConcat;
-  });
+  const bool is_joined = std::ranges::any_of(
+      e.plan.facts.users(&node),
+      [](const Facts::User& user) { return user.node && user.node->kind == Kind::kConcat; });
   if (dim.size() == 1 && is_joined) {  // a Concat wants the unit dim
-    const Value unit = op_.Slice(x, op_.ints({k}), op_.ints({k + 1}), op_.ints({physical}));
-    return define(node, unit, renamed(best, along, std::nullopt));
+    const Value unit = e.op.Slice(x, e.op.ints({k}), e.op.ints({k + 1}), e.op.ints({physical}));
+    return e.values.define(node, unit, renamed(best, along, std::nullopt));
   }
   Value result;
   if (dim.size() == 1) {
     result =
-        op_.Gather(x, op_.constant(int_scalar(DType::kI64, k)), onnx::Args{{"axis", physical}});
+        e.op.Gather(x, e.op.constant(int_scalar(DType::kI64, k)), onnx::Args{{"axis", physical}});
   } else if (dim[0] != along) {
-    result = op_.Slice(x, op_.ints({k}), op_.ints({(rest * count).value()}), op_.ints({physical}),
-                       op_.ints({count.value()}));
-  } else if (rest.is_static() && picks_all(facts_, node)) {
+    result = e.op.Slice(x, e.op.ints({k}), e.op.ints({(rest * count).value()}),
+                        e.op.ints({physical}), e.op.ints({count.value()}));
+  } else if (rest.is_static() && picks_all(e.plan.facts, node)) {
     const Ints parts(static_cast<std::size_t>(count.value()), rest.value());
-    result = op_.call_n("Split", {x, op_.ints(parts)}, parts.size(),
-                        {{"axis", physical}})[static_cast<std::size_t>(k)];
+    result = e.op.call_n("Split", {x, e.op.ints(parts)}, parts.size(),
+                         {{"axis", physical}})[static_cast<std::size_t>(k)];
   } else {
     Dims shape = x.shape();
     shape[dim_index] = rest;
-    result = op_.call_with_shape(
-        "Slice", {x, shapes_.dim(rest * k), shapes_.dim(rest * (k + 1)), op_.ints({physical})}, {},
-        shape);
+    result = e.op.call_with_shape(
+        "Slice", {x, e.shapes.dim(rest * k), e.shapes.dim(rest * (k + 1)), e.op.ints({physical})},
+        {}, shape);
   }
-  define(node, result, without(best, along));
+  e.values.define(node, result, without(best, along));
 }
 
-Value Emitter::end_of(const Node& slice, const Dim& rest) {
-  const Part part = part_of(slice);
-  const Dim& whole = slice.sizes[static_cast<std::size_t>(slice.role("i")[0])];
-  const bool reaches_end = less_equal(whole, part.limit + part.stride - 1) == Truth::kYes;
-  if (part.limit.is_static() || !reaches_end) return shapes_.dim(part.limit * rest);
-  return op_.ints({std::numeric_limits<std::int64_t>::max()});
-}
-
-void Emitter::emit_slice(const Node& node) {
+void emit_slice(Emission& e, const Node& node) {
   const Edge& edge = node.edges[0];
   const Label from = node.role("i")[0];
   const Labels& target = node.role("o");
   const std::optional<Label> to = target.empty() ? std::nullopt : std::optional(target[0]);
   const Part part = part_of(node);
-  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
+  std::vector<Arrangement> candidates = e.values.arrangements(edge, node.sizes);
   for (Arrangement& candidate : candidates) {
     candidate = split_before(candidate, from);
     if (part.stride != 1) candidate = with_label_alone(candidate, from);
   }
   const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
-    return price(edge, node.sizes, candidate) + regret(node, renamed(candidate, from, to));
+    return e.values.price(edge, node.sizes, candidate) +
+           regret(e, node, renamed(candidate, from, to));
   });
-  const Value x = bring(edge, node.sizes, best);
+  const Value x = e.values.bring(edge, node.sizes, best);
   const std::size_t dim_index = dim_with(best, from);
   const auto physical = static_cast<std::int64_t>(dim_index);
   const Dim rest = rest_of(best[dim_index], from, node.sizes);
   Arrangement result = renamed(best, from, to);
-  if (auto tiling = rest.is_static() ? tiling_of(facts_, node) : std::nullopt) {
+  if (auto tiling = rest.is_static() ? tiling_of(e.plan.facts, node) : std::nullopt) {
     for (std::int64_t& size : tiling->sizes) size *= rest.value();
-    const Values parts = op_.call_n("Split", {x, op_.ints(tiling->sizes)}, tiling->sizes.size(),
-                                    {{"axis", physical}});
-    return define(node, parts[tiling->mine], result);
+    const Values parts = e.op.call_n("Split", {x, e.op.ints(tiling->sizes)}, tiling->sizes.size(),
+                                     {{"axis", physical}});
+    return e.values.define(node, parts[tiling->mine], result);
   }
   Dims shape = x.shape();
   shape[dim_index] = to ? node.sizes[static_cast<std::size_t>(*to)] * rest : rest;
-  Values in{x, shapes_.dim(part.start * rest), end_of(node, rest), op_.ints({physical})};
-  if (part.stride != 1) in.push_back(op_.ints({part.stride}));
-  define(node, op_.call_with_shape("Slice", in, {}, shape), result);
+  Values in{x, e.shapes.dim(part.start * rest), end_of(e, node, rest), e.op.ints({physical})};
+  if (part.stride != 1) in.push_back(e.op.ints({part.stride}));
+  e.values.define(node, e.op.call_with_shape("Slice", in, {}, shape), result);
 }
 
 // Concat on the dim (p next): no Unsqueeze is needed when p lies in front of another label.
-void Emitter::emit_stack(const Node& node) {
+void emit_stack(Emission& e, const Node& node) {
   const Label along = node.role("p")[0];
   const Labels out = axis::flatten(node.out);
   const Labels labels = axis::without(out, {along});
   const LabelSet all(node.sizes.size(), out);
-  auto order = wanted_order(node, all);
+  auto order = wanted_order(e, node, all);
   std::optional<Label> next;
   if (order) {
     auto at = std::ranges::find(*order, along) + 1;
@@ -286,7 +285,7 @@ void Emitter::emit_stack(const Node& node) {
   } else if (!labels.empty()) {
     next = labels.back();
   }
-  Arrangement arrangement = aligned(node, labels, order);
+  Arrangement arrangement = aligned(e, node, labels, order);
   std::size_t dim_index = arrangement.size();
   if (next) {
     arrangement = split_before(arrangement, *next);
@@ -295,13 +294,15 @@ void Emitter::emit_stack(const Node& node) {
     arrangement.emplace_back();
   }
   Values parts;
-  for (const Edge& edge : node.edges) parts.push_back(bring_full(edge, node.sizes, arrangement));
+  for (const Edge& edge : node.edges)
+    parts.push_back(e.values.bring_full(edge, node.sizes, arrangement));
   Arrangement result = arrangement;
   result[dim_index].insert(result[dim_index].begin(), along);
-  define(node, op_.call("Concat", parts, {{"axis", static_cast<std::int64_t>(dim_index)}}), result);
+  e.values.define(
+      node, e.op.call("Concat", parts, {{"axis", static_cast<std::int64_t>(dim_index)}}), result);
 }
 
-void Emitter::emit_concat(const Node& node) {
+void emit_concat(Emission& e, const Node& node) {
   const Label to = node.role("o")[0];
   const Labels out = axis::flatten(node.out);
   const LabelSet all(node.sizes.size(), out);
@@ -323,8 +324,8 @@ void Emitter::emit_concat(const Node& node) {
   };
   std::vector<Arrangement> candidates;
   for (std::size_t j = 0; j < node.edges.size(); ++j) {
-    if (is_constant(node.edges[j])) continue;
-    for (Arrangement seen : arrangements(node.edges[j], node.sizes)) {
+    if (e.values.is_constant(node.edges[j])) continue;
+    for (Arrangement seen : e.values.arrangements(node.edges[j], node.sizes)) {
       if (piece(j)) seen = renamed(std::move(seen), *piece(j), to);
       const LabelSet have(node.sizes.size(), seen);
       if (have.has_all(out)) {
@@ -338,10 +339,10 @@ void Emitter::emit_concat(const Node& node) {
       }
     }
   }
-  if (auto wish = wanted(node, all)) {
+  if (auto wish = wanted(e, node, all)) {
     Arrangement singles;
     for (Label label : axis::flatten(*wish)) singles.push_back({label});
-    candidates.push_back(hint(node)->order_only ? std::move(singles) : std::move(*wish));
+    candidates.push_back(hint(e, node)->order_only ? std::move(singles) : std::move(*wish));
   }
   if (candidates.empty()) {
     Arrangement& singles = candidates.emplace_back();
@@ -349,24 +350,24 @@ void Emitter::emit_concat(const Node& node) {
   }
   for (Arrangement& candidate : candidates) candidate = split_before(candidate, to);
   const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
-    double cost = regret(node, candidate);
+    double cost = regret(e, node, candidate);
     for (std::size_t j = 0; j < node.edges.size(); ++j) {
-      if (is_constant(node.edges[j])) continue;
+      if (e.values.is_constant(node.edges[j])) continue;
       const LabelSet mine(node.sizes.size(), node.edges[j].axes);
       const Arrangement theirs = seen_by(candidate, j);
       Arrangement present;
       for (const Labels& dim : theirs) present.push_back(mine.keep(dim));
-      cost += price(node.edges[j], node.sizes, present);
+      cost += e.values.price(node.edges[j], node.sizes, present);
       if (!mine.has_all(axis::flatten(theirs))) cost += kExpandPrice;
     }
     return cost;
   });
   Values parts;
   for (std::size_t j = 0; j < node.edges.size(); ++j) {
-    parts.push_back(bring_full(node.edges[j], node.sizes, seen_by(best, j)));
+    parts.push_back(e.values.bring_full(node.edges[j], node.sizes, seen_by(best, j)));
   }
   const auto physical = static_cast<std::int64_t>(dim_with(best, to));
-  define(node, op_.call("Concat", parts, {{"axis", physical}}), best);
+  e.values.define(node, e.op.call("Concat", parts, {{"axis", physical}}), best);
 }
 
 namespace {
@@ -394,14 +395,15 @@ bool rename_pieces(Layout& layout, const Labels& labels, const Pieces& from, con
 }  // namespace
 
 // A relayout that repeats nothing is a new name for the pieces of its operand: no node.
-void Emitter::emit_relayout(const Node& node) {
+void emit_relayout(Emission& e, const Node& node) {
   const Edge& edge = node.edges[0];
   const Labels out = axis::flatten(node.out);
   const LabelSet mine(node.sizes.size(), edge.axes);
-  if (!mine.has_all(out) || is_constant(edge)) {
+  if (!mine.has_all(out) || e.values.is_constant(edge)) {
     Arrangement each;
     for (const Labels& labels : node.out) each.push_back(labels);
-    if (!is_constant(edge)) return define(node, bring_full(edge, node.sizes, each), each);
+    if (!e.values.is_constant(edge))
+      return e.values.define(node, e.values.bring_full(edge, node.sizes, each), each);
     Arrangement units;  // a broadcast too large to be stored
     Arrangement singles;
     Dims shape;
@@ -410,12 +412,12 @@ void Emitter::emit_relayout(const Node& node) {
       singles.push_back({label});
       shape.push_back(node.sizes[static_cast<std::size_t>(label)]);
     }
-    const Value small = constant(edge, node.sizes, units, false);
-    return define(node, shapes_.expand(small, shape), singles);
+    const Value small = e.values.bring(edge, node.sizes, units);
+    return e.values.define(node, e.shapes.expand(small, shape), singles);
   }
   const auto from = label_pieces(edge.axes, node.sizes), to = label_pieces(node.out, node.sizes);
-  std::vector<Variant> seen;
-  for (const Variant& variant : variants(edge.node)) {
+  std::vector<ValueStore::Variant> seen;
+  for (const ValueStore::Variant& variant : e.values.variants(edge.node)) {
     Layout layout = variant.layout, labels;
     for (Label label : out) labels.push_back({from[static_cast<std::size_t>(label)]});
     if (cut(layout, labels) && rename_pieces(layout, out, from, to)) {
@@ -424,9 +426,9 @@ void Emitter::emit_relayout(const Node& node) {
   }
   if (seen.empty()) {  // the operand lies in other factors than the result has
     const Arrangement each = axis::axis_each(out);
-    return define(node, bring(edge, node.sizes, each), each);
+    return e.values.define(node, e.values.bring(edge, node.sizes, each), each);
   }
-  variants(&node) = std::move(seen);
+  e.values.define(node, std::move(seen));
 }
 
 }  // namespace jaxport::lower

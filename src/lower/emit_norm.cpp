@@ -6,14 +6,16 @@
 
 #include "axis/pattern.h"
 #include "lower/cheapest.h"
-#include "lower/emitter.h"
+#include "lower/emission.h"
 #include "lower/norm.h"
 #include "onnx/subgraph.h"
 
 namespace jaxport::lower {
 
+using axis::Edge;
 using axis::Label;
 using axis::Labels;
+using axis::Node;
 using axis::within;
 using axis::without;
 
@@ -133,86 +135,59 @@ Shape static_shape(const Arrangement& dims, const Dims& sizes) {
   return shape;
 }
 
-}  // namespace
-
-std::vector<Arrangement> Emitter::norm_candidates(const Node& node) const {
-  std::vector<Arrangement> candidates = arrangements(node.edges[0], node.sizes);
-  auto wish = wanted(node, LabelSet(node.sizes.size(), node.out));
-  if (wish && !hint(node)->order_only) candidates.insert(candidates.begin(), std::move(*wish));
+std::vector<Arrangement> norm_candidates(const Emission& e, const Node& node) {
+  std::vector<Arrangement> candidates = e.values.arrangements(node.edges[0], node.sizes);
+  auto wish = wanted(e, node, LabelSet(node.sizes.size(), node.out));
+  if (wish && !hint(e, node)->order_only) candidates.insert(candidates.begin(), std::move(*wish));
   return candidates;
 }
 
-void Emitter::emit_norm(const Node& node) {
-  if (node.attr("native")) return emit_group_norm(node);
-  if (NormLabels(node).is_instance()) return emit_instance_norm(node);
-  const Edge& edge = node.edges[0];
-  const LabelSet along(node.sizes.size(), node.role("a"));
-  std::vector<Arrangement> candidates = norm_candidates(node);
-  for (Arrangement& candidate : candidates) candidate = trailing(candidate, along);
-  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
-    return price(edge, node.sizes, candidate) + regret(node, candidate);
-  });
-  // The op normalises all dims from its axis on: unit dims between and behind count.
-  const auto first =
-      std::ranges::find_if(best, [&](const Labels& dim) { return along.has_any(dim); });
-  const Arrangement inner(first, best.end());
-  const bool center = flag(node, "center"), has_scale = flag(node, "scale");
-  Values operands{bring(edge, node.sizes, best)};
-  operands.push_back(has_scale  // the op requires a scale
-                         ? bring_full(node.edges[1], node.sizes, inner)
-                         : uniform(op_, 1, node.dtype, static_shape(inner, node.sizes)));
-  if (flag(node, "bias")) {
-    operands.push_back(bring_full(node.edges[has_scale ? 2 : 1], node.sizes, inner));
-  }
-  const onnx::Args args{{"axis", -static_cast<std::int64_t>(inner.size())},
-                        {"epsilon", *node.attr("eps")->get_if<double>()}};
-  define(node, op_.call(center ? "LayerNormalization" : "RMSNormalization", operands, args), best);
-}
-
 // The operands of GroupNormalization are there or neutral.
-void Emitter::emit_group_norm(const Node& node) {
+void emit_group_norm(Emission& e, const Node& node) {
   const NormLabels labels(node);
   const Edge& edge = node.edges[0];
-  std::vector<Arrangement> candidates = norm_candidates(node);
+  std::vector<Arrangement> candidates = norm_candidates(e, node);
   for (Arrangement& candidate : candidates) candidate = channels_second(candidate, labels);
   const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
-    return price(edge, node.sizes, candidate) + regret(node, candidate);
+    return e.values.price(edge, node.sizes, candidate) + regret(e, node, candidate);
   });
-  Values operands{bring(edge, node.sizes, best)};
+  Values operands{e.values.bring(edge, node.sizes, best)};
   std::size_t next = 1;
   for (const auto& [name, otherwise] : {std::pair("scale", 1.0), std::pair("bias", 0.0)}) {
     const Arrangement channels{labels.channels()};
     operands.push_back(
-        flag(node, name) ? bring_full(node.edges[next++], node.sizes, channels)
-                         : uniform(op_, otherwise, node.dtype, static_shape(channels, node.sizes)));
+        flag(node, name)
+            ? e.values.bring_full(node.edges[next++], node.sizes, channels)
+            : uniform(e.op, otherwise, node.dtype, static_shape(channels, node.sizes)));
   }
   const onnx::Args args{{"epsilon", *node.attr("eps")->get_if<double>()},
                         {"num_groups", size_of(labels.groups, node.sizes).value()}};
-  define(node, op_.call("GroupNormalization", operands, args), best);
+  e.values.define(node, e.op.call("GroupNormalization", operands, args), best);
 }
 
 // ONNX Runtime crashes where there is nothing to normalise.
-Value Emitter::instance_norm(const Node& node, const Values& operands) {
+Value instance_norm(Emission& e, const Node& node, const Values& operands) {
   const auto normalised = [&](onnx::Builder& op) -> Values {
     return {op.call("InstanceNormalization", operands,
                     {{"epsilon", *node.attr("eps")->get_if<double>()}})};
   };
   const Dim count = size_of(node.role("a"), node.sizes);
-  if (!onnx::can_be_zero(count)) return normalised(op_)[0];
+  if (!onnx::can_be_zero(count)) return normalised(e.op)[0];
   const auto as_it_is = [&](onnx::Builder&) -> Values { return {operands[0]}; };
-  const Value y = unless_zero(op_, shapes_.dim(count), normalised, as_it_is)[0];
-  op_.set_shape(y, operands[0].shape());
+  const Value y = unless_zero(e.op, e.shapes.dim(count), normalised, as_it_is)[0];
+  e.op.set_shape(y, operands[0].shape());
   return y;
 }
 
 // A group norm scales each channel afterwards: InstanceNormalization has one scale for each group.
-void Emitter::emit_instance_norm(const Node& node) {
+void emit_instance_norm(Emission& e, const Node& node) {
   const NormLabels labels(node);
   const Edge& edge = node.edges[0];
-  std::vector<Arrangement> candidates = norm_candidates(node);
+  std::vector<Arrangement> candidates = norm_candidates(e, node);
   for (Arrangement& candidate : candidates) candidate = channels_second(candidate, labels);
   const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
-    return price(edge, node.sizes, grouped(candidate, labels)) + regret(node, candidate);
+    return e.values.price(edge, node.sizes, grouped(candidate, labels)) +
+           regret(e, node, candidate);
   });
   const bool has_scale = flag(node, "scale"), has_bias = flag(node, "bias");
   const bool is_group = !labels.inner.empty();
@@ -220,21 +195,51 @@ void Emitter::emit_instance_norm(const Node& node) {
   const Edge* bias = has_bias ? &node.edges[has_scale ? 2 : 1] : nullptr;
   const Shape groups = static_shape({labels.groups}, node.sizes);
   const auto operand = [&](const Edge* given, double otherwise) {
-    if (!given || is_group) return uniform(op_, otherwise, node.dtype, groups);
-    return bring_full(*given, node.sizes, {labels.groups});
+    if (!given || is_group) return uniform(e.op, otherwise, node.dtype, groups);
+    return e.values.bring_full(*given, node.sizes, {labels.groups});
   };
-  const Value x = bring(edge, node.sizes, grouped(best, labels));
-  Value y = instance_norm(node, {x, operand(scale, 1), operand(bias, 0)});
+  const Value x = e.values.bring(edge, node.sizes, grouped(best, labels));
+  Value y = instance_norm(e, node, {x, operand(scale, 1), operand(bias, 0)});
   if (is_group) {
     Arrangement channels{labels.channels()};
     channels.resize(best.size() - 1);
     Dims shape;
     for (const Labels& dim : best) shape.push_back(size_of(dim, node.sizes));
-    y = shapes_.reshape(y, shape);
-    if (scale) y = op_.Mul(y, bring_full(*scale, node.sizes, channels));
-    if (bias) y = op_.Add(y, bring_full(*bias, node.sizes, channels));
+    y = e.shapes.reshape(y, shape);
+    if (scale) y = e.op.Mul(y, e.values.bring_full(*scale, node.sizes, channels));
+    if (bias) y = e.op.Add(y, e.values.bring_full(*bias, node.sizes, channels));
   }
-  define(node, y, best);
+  e.values.define(node, y, best);
+}
+
+}  // namespace
+
+void emit_norm(Emission& e, const Node& node) {
+  if (node.attr("native")) return emit_group_norm(e, node);
+  if (NormLabels(node).is_instance()) return emit_instance_norm(e, node);
+  const Edge& edge = node.edges[0];
+  const LabelSet along(node.sizes.size(), node.role("a"));
+  std::vector<Arrangement> candidates = norm_candidates(e, node);
+  for (Arrangement& candidate : candidates) candidate = trailing(candidate, along);
+  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
+    return e.values.price(edge, node.sizes, candidate) + regret(e, node, candidate);
+  });
+  // The op normalises all dims from its axis on: unit dims between and behind count.
+  const auto first =
+      std::ranges::find_if(best, [&](const Labels& dim) { return along.has_any(dim); });
+  const Arrangement inner(first, best.end());
+  const bool center = flag(node, "center"), has_scale = flag(node, "scale");
+  Values operands{e.values.bring(edge, node.sizes, best)};
+  operands.push_back(has_scale  // the op requires a scale
+                         ? e.values.bring_full(node.edges[1], node.sizes, inner)
+                         : uniform(e.op, 1, node.dtype, static_shape(inner, node.sizes)));
+  if (flag(node, "bias")) {
+    operands.push_back(e.values.bring_full(node.edges[has_scale ? 2 : 1], node.sizes, inner));
+  }
+  const onnx::Args args{{"axis", -static_cast<std::int64_t>(inner.size())},
+                        {"epsilon", *node.attr("eps")->get_if<double>()}};
+  e.values.define(
+      node, e.op.call(center ? "LayerNormalization" : "RMSNormalization", operands, args), best);
 }
 
 }  // namespace jaxport::lower

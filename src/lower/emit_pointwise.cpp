@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "lower/cheapest.h"
-#include "lower/emitter.h"
+#include "lower/emission.h"
 
 namespace jaxport::lower {
 
+using axis::Edge;
 using axis::Label;
 using axis::Labels;
+using axis::Node;
 
 namespace {
 
@@ -50,28 +52,50 @@ Arrangement projected(const Arrangement& arrangement, const LabelSet& mine) {
   return result;
 }
 
+struct Operand {
+  Value value;
+  std::size_t rank;
+};
+Operand operand(Emission& e, const Node& node, std::size_t i, const Arrangement& to,
+                bool lift_rank = false) {
+  const Edge& edge = node.edges[i];
+  const LabelSet mine(node.sizes.size(), edge.axes);
+  if (!e.values.is_constant(edge)) {
+    const Arrangement arrangement =
+        e.values.broadcastable(edge, node.sizes, projected(to, mine)).dims;
+    return {e.values.bring(edge, node.sizes, arrangement), arrangement.size()};
+  }
+  Arrangement arrangement;
+  for (const Labels& dim : to) arrangement.push_back(mine.has_any(dim) ? dim : Labels{});
+  if (!lift_rank) arrangement = without_leading_units(arrangement);
+  return {e.values.bring(edge, node.sizes, arrangement), arrangement.size()};
+}
+
 }  // namespace
 
-Arrangement Emitter::aligned(const Node& node, const Labels& labels, std::optional<Labels> order) {
+Arrangement aligned(Emission& e, const Node& node, const Labels& labels,
+                    std::optional<Labels> order) {
   std::vector<const Edge*> active;
   std::vector<LabelSet> sets;
   std::vector<Arrangement> candidates;
   const bool is_static = std::ranges::all_of(node.sizes, &Dim::is_static);
   std::vector<LabelSet> seen_in_part;  // a constant repeats inside a merged dim of static size only
   for (const Edge& edge : node.edges) {
-    if (!is_constant(edge) || !is_static) seen_in_part.emplace_back(node.sizes.size(), edge.axes);
-    if (is_constant(edge)) continue;
+    if (!e.values.is_constant(edge) || !is_static)
+      seen_in_part.emplace_back(node.sizes.size(), edge.axes);
+    if (e.values.is_constant(edge)) continue;
     active.push_back(&edge);
     sets.emplace_back(node.sizes.size(), edge.axes);
     if (!sets.back().has_all(labels)) continue;
-    for (Arrangement& seen : arrangements(edge, node.sizes)) candidates.push_back(std::move(seen));
+    for (Arrangement& seen : e.values.arrangements(edge, node.sizes))
+      candidates.push_back(std::move(seen));
   }
   if (candidates.empty()) {  // nobody has all labels: those that the widest operand lacks go first
     Arrangement base;
     if (!active.empty()) {
       const Edge* widest = *std::ranges::max_element(
           active, {}, [](const Edge* edge) { return axis::flatten(edge->axes).size(); });
-      base = arrangements(*widest, node.sizes)[0];
+      base = e.values.arrangements(*widest, node.sizes)[0];
     }
     const LabelSet have(node.sizes.size(), base);
     Arrangement all;
@@ -81,10 +105,10 @@ Arrangement Emitter::aligned(const Node& node, const Labels& labels, std::option
   }
   const LabelSet mine(node.sizes.size(), labels);
   if (order) {
-    if (hint(node)->order_only) {
+    if (hint(e, node)->order_only) {
       candidates.insert(candidates.begin(), regrouped(candidates[0], *order));
     } else {
-      Arrangement wish = *wanted(node, mine);
+      Arrangement wish = *wanted(e, node, mine);
       auto equal = std::ranges::find_if(candidates, [&](const Arrangement& candidate) {
         return candidate.size() >= wish.size() &&
                without_leading_units(candidate) == without_leading_units(wish);
@@ -95,46 +119,32 @@ Arrangement Emitter::aligned(const Node& node, const Labels& labels, std::option
   }
   for (Arrangement& candidate : candidates) candidate = split_partial(candidate, seen_in_part);
   return cheapest_of(std::move(candidates), [&](const Arrangement& arrangement) {
-    double cost = regret(node, arrangement);
+    double cost = regret(e, node, arrangement);
     for (std::size_t i = 0; i < active.size(); ++i) {
-      cost += broadcastable(*active[i], node.sizes, projected(arrangement, sets[i])).price;
+      cost += e.values.broadcastable(*active[i], node.sizes, projected(arrangement, sets[i])).price;
     }
     return cost;
   });
 }
 
-Emitter::Aligned Emitter::operand(const Node& node, std::size_t i, const Arrangement& to,
-                                  bool lift_rank) {
-  const Edge& edge = node.edges[i];
-  const LabelSet mine(node.sizes.size(), edge.axes);
-  if (!is_constant(edge)) {
-    const Arrangement arrangement = broadcastable(edge, node.sizes, projected(to, mine)).dims;
-    return {bring(edge, node.sizes, arrangement), arrangement.size()};
-  }
-  Arrangement arrangement;
-  for (const Labels& dim : to) arrangement.push_back(mine.has_any(dim) ? dim : Labels{});
-  if (!lift_rank) arrangement = without_leading_units(arrangement);
-  return {constant(edge, node.sizes, arrangement, false), arrangement.size()};
-}
-
-std::pair<Values, Arrangement> Emitter::broadcast_operands(const Node& node) {
+std::pair<Values, Arrangement> broadcast_operands(Emission& e, const Node& node) {
   const Labels labels = axis::flatten(node.out);
   Arrangement arrangement =
-      aligned(node, labels, wanted_order(node, LabelSet(node.sizes.size(), labels)));
-  std::vector<Aligned> operands(node.edges.size());
+      aligned(e, node, labels, wanted_order(e, node, LabelSet(node.sizes.size(), labels)));
+  std::vector<Operand> operands(node.edges.size());
   std::size_t rank = 0;
   for (std::size_t i = 0; i < node.edges.size(); ++i) {
-    if (is_constant(node.edges[i])) continue;
-    operands[i] = operand(node, i, arrangement);
+    if (e.values.is_constant(node.edges[i])) continue;
+    operands[i] = operand(e, node, i, arrangement);
     rank = std::max(rank, operands[i].rank);
   }
   // A constant operand lifts the rank for free: a bias of shape [1,1,N] adds a leading unit dim.
   const bool lift = rank < arrangement.size();
   bool lifted = false;
   for (std::size_t i = 0; i < node.edges.size(); ++i) {
-    if (!is_constant(node.edges[i])) continue;
+    if (!e.values.is_constant(node.edges[i])) continue;
     const bool scalar = node.edges[i].axes.empty();
-    operands[i] = operand(node, i, arrangement, lift && !lifted && !scalar);
+    operands[i] = operand(e, node, i, arrangement, lift && !lifted && !scalar);
     lifted = lifted || (lift && !scalar);
     rank = std::max(rank, operands[i].rank);
   }
@@ -145,19 +155,19 @@ std::pair<Values, Arrangement> Emitter::broadcast_operands(const Node& node) {
                       arrangement.begin() + static_cast<std::ptrdiff_t>(arrangement.size() - rank));
   }
   Values values;
-  for (const Aligned& aligned_operand : operands) values.push_back(aligned_operand.value);
+  for (const Operand& one : operands) values.push_back(one.value);
   return {std::move(values), std::move(arrangement)};
 }
 
-void Emitter::emit_pointwise(const Node& node) {
-  if (take_biased(node)) return;
-  auto [values, arrangement] = broadcast_operands(node);
+void emit_pointwise(Emission& e, const Node& node) {
+  if (take_biased(e, node)) return;
+  auto [values, arrangement] = broadcast_operands(e, node);
   front::Eqn eqn{std::string(node.name), {}, {}, node.attrs, node.location};
   std::vector<front::Type> in;
   for (const Edge& edge : node.edges) in.push_back({edge.node->dtype, {}});
   const front::Type out{node.dtype, {}};
-  Ctx ctx(op_, shapes_, eqn, std::move(values), in, {&out, 1});
-  define(node, row_for(node)->lower(ctx).values.at(0), arrangement);
+  Ctx ctx(e.op, e.shapes, eqn, std::move(values), in, {&out, 1});
+  e.values.define(node, row_for(e, node).lower(ctx).values.at(0), arrangement);
 }
 
 }  // namespace jaxport::lower

@@ -4,31 +4,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "front/text.h"
 #include "jaxport/error.h"
-#include "lower/emitter.h"
+#include "lower/emission.h"
 
 namespace jaxport::lower {
 
+using axis::Edge;
 using axis::Kind;
 using axis::Labels;
+using axis::Node;
 
 Order order_of(const axis::Node& node, const Row& row) {
   if (!row.order) return {};
   return row.order(node.prim->eqn, node.prim->in, node.prim->out);
 }
 
-namespace {
-
-// Labels of the jaxpr dims of a type: an axis for each dim but the unit ones.
 Arrangement positional(const front::Type& type, const axis::Pattern& axes) {
   Arrangement result;
   std::size_t axis = 0;
   for (const Dim& size : type.shape) result.push_back(size.is_one() ? Labels{} : axes[axis++]);
   return result;
 }
+
+namespace {
 
 Arrangement permuted(const Arrangement& arrangement, const Ints& perm) {
   if (perm.empty()) return arrangement;
@@ -92,10 +92,10 @@ Arrangement prim_operand(const axis::Node& node, std::size_t i, int opset) {
   return permuted(positional(node.prim->in[i], node.edges[i].axes), perm);
 }
 
-const Row* Emitter::row_for(const Node& node) const {
+const Row& row_for(const Emission& e, const Node& node) {
   static constexpr Row kUser{};  // its lowering is the plan's
-  if (node.kind == Kind::kPrim && plan_.lowerings.contains(primitive_of(node))) return &kUser;
-  return find_row(primitive_of(node), op_.opset());
+  if (node.kind == Kind::kPrim && e.plan.lowerings.contains(primitive_of(node))) return kUser;
+  return *find_row(primitive_of(node), e.op.opset());
 }
 
 void report_missing(const Plan& plan, int opset) {
@@ -108,73 +108,65 @@ void report_missing(const Plan& plan, int opset) {
   throw Error(front::located(std::move(error), plan.facts.program.location(first->location)));
 }
 
-Values Emitter::lower_prim(const Node& node, const Row& row, const Order& order) {
-  Values operands;
-  for (std::size_t i = 0; i < node.edges.size(); ++i) {
-    const Arrangement to =
-        permuted(positional(node.prim->in[i], node.edges[i].axes), entry(order.in, i));
-    operands.push_back(bring_full(node.edges[i], node.sizes, to));
-  }
-  if (const auto bias = bias_of(node)) {
-    operands.push_back(constant(*bias->constant, bias->add->sizes, {bias->features}, true));
-  }
-  Ctx ctx(op_, shapes_, node.prim->eqn, std::move(operands), node.prim->in, node.prim->out);
-  ctx.with_regions(node.prim->regions.size(),
-                   [&](std::size_t region, onnx::Builder& builder, const Values& arguments) {
-                     return emit_region(node, region, builder, arguments);
-                   });
-  return run_lowering(node, row, ctx);
-}
-
-Values Emitter::run_lowering(const Node& node, const Row& row, Ctx& ctx) const {
+Values run_lowering(const Emission& e, const Node& node, const Row& row, Ctx& ctx) {
   try {
-    const auto user = plan_.lowerings.find(node.prim->eqn.primitive);
-    return user != plan_.lowerings.end() ? run_user_lowering(user->second, ctx)
-                                         : row.lower(ctx).values;
+    const auto user = e.plan.lowerings.find(node.prim->eqn.primitive);
+    return user != e.plan.lowerings.end() ? run_user_lowering(user->second, ctx)
+                                          : row.lower(ctx).values;
   } catch (Error& error) {
     if (error.equation().empty()) error.equation(equation_text(node));
     throw;
   }
 }
 
-Values Emitter::emit_region(const Node& node, std::size_t region, onnx::Builder& builder,
-                            const Values& arguments) {
-  const Plan& plan = *plan_.regions.at(node.prim->regions[region].get());
-  ShapeValues shapes(builder, shapes_);
-  Values results = Emitter(plan, plan.choice, builder, shapes).run(arguments);
-  enter(node);  // the region's nodes had lines of their own
+namespace {
+
+Values emit_region(Emission& e, const Node& node, std::size_t region, onnx::Builder& builder,
+                   const Values& arguments) {
+  const Plan& plan = *e.plan.regions.at(node.prim->regions[region].get());
+  ShapeValues shapes(builder, e.shapes);
+  Emission inner{plan, plan.choice, builder, shapes};
+  Values results = emit_program(inner, arguments);
+  set_origin(e, node);  // the region's nodes had lines of their own
   return results;
 }
 
-void Emitter::emit_prim(const Node& node) {
-  const Row& row = *row_for(node);
-  if (emit_dimwise(node, row)) return;
-  const Order order = order_of(node, row);
-  // Results of one equation are nodes of their own; the equation is lowered once.
-  std::string key = fmt::format("{}", static_cast<const void*>(node.prim.get()));
-  for (const Edge& edge : node.edges) {
-    key += fmt::format(" {}", facts_.index(edge.node));
-    for (const Labels& labels : edge.axes) key += fmt::format("({})", fmt::join(labels, ","));
+Values lower_prim(Emission& e, const Node& node, const Row& row, const Order& order) {
+  Values operands;
+  for (std::size_t i = 0; i < node.edges.size(); ++i) {
+    const Arrangement to =
+        permuted(positional(node.prim->in[i], node.edges[i].axes), entry(order.in, i));
+    operands.push_back(e.values.bring_full(node.edges[i], node.sizes, to));
   }
-  auto [found, fresh] = prim_results_.try_emplace(std::move(key));
-  if (fresh) found->second = lower_prim(node, row, order);
-  const Arrangement result =
-      permuted(positional(node.prim->out[node.result], node.out), entry(order.out, node.result));
-  define(node, found->second.at(node.result), result);
+  if (const auto bias = bias_of(e, node)) {
+    operands.push_back(e.values.bring_full(*bias->constant, bias->add->sizes, {bias->features}));
+  }
+  Ctx ctx(e.op, e.shapes, node.prim->eqn, std::move(operands), node.prim->in, node.prim->out);
+  ctx.with_regions(node.prim->regions.size(),
+                   [&](std::size_t region, onnx::Builder& builder, const Values& arguments) {
+                     return emit_region(e, node, region, builder, arguments);
+                   });
+  return run_lowering(e, node, row, ctx);
 }
 
-void Emitter::enter(const Node& node) {
-  const front::Location& location = facts_.program.location(node.location);
-  onnx::Origin origin{front::to_string(location), location.scope};
-  // A node that uses a weight is named after the weight's owner: "blocks.3.attn.query". The weights
-  // of a loop are used inside.
-  const bool has_body = node.prim && !node.prim->regions.empty();
+}  // namespace
+
+void emit_prim(Emission& e, const Node& node) {
+  const Row& row = row_for(e, node);
+  if (emit_dimwise(e, node, row)) return;
+  const Order order = order_of(node, row);
+  std::vector<std::size_t> operands;
+  std::vector<axis::Pattern> axes;
   for (const Edge& edge : node.edges) {
-    if (has_body || !is_constant(edge) || edge.node->path.empty()) continue;
-    const auto dot = edge.node->path.rfind('.');
-    if (dot != std::string::npos) origin.scope = edge.node->path.substr(0, dot);
+    operands.push_back(e.plan.facts.index(edge.node));
+    axes.push_back(edge.axes);
   }
-  op_.set_origin(std::move(origin));
+  auto [found, fresh] =
+      e.lowered.try_emplace({node.prim.get(), std::move(operands), std::move(axes)});
+  if (fresh) found->second = lower_prim(e, node, row, order);
+  const Arrangement result =
+      permuted(positional(node.prim->out[node.result], node.out), entry(order.out, node.result));
+  e.values.define(node, found->second.at(node.result), result);
 }
 
 }  // namespace jaxport::lower

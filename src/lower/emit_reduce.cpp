@@ -4,14 +4,16 @@
 #include <array>
 
 #include "lower/cheapest.h"
-#include "lower/emitter.h"
+#include "lower/emission.h"
 #include "onnx/subgraph.h"
 
 namespace jaxport::lower {
 
+using axis::Edge;
 using axis::Kind;
 using axis::Label;
 using axis::Labels;
+using axis::Node;
 
 namespace {
 
@@ -95,63 +97,64 @@ Arrangement after_reduction(const Arrangement& operand, const LabelSet& kept, bo
   return result;
 }
 
-}  // namespace
-
 // Unit dims stay where the consumers wish them, or when one of them broadcasts the result against
 // something larger.
-bool Emitter::keeps_dims(const Node& node, const Arrangement& operand) const {
+bool keeps_dims(const Emission& e, const Node& node, const Arrangement& operand) {
   const LabelSet kept(node.sizes.size(), node.out);
-  const auto wish = wanted(node, kept);
+  const auto wish = wanted(e, node, kept);
   if (wish && *wish == after_reduction(operand, kept, true)) return true;
   if (wish && *wish == after_reduction(operand, kept, false)) return false;
-  return std::ranges::any_of(facts_.users(&node), [&](const Facts::User& user) {
+  return std::ranges::any_of(e.plan.facts.users(&node), [&](const Facts::User& user) {
     return user.node && (user.node->kind == Kind::kPointwise || user.node->kind == Kind::kMacro) &&
            axis::flatten(user.node->out).size() > axis::flatten(node.out).size();
   });
 }
 
-void Emitter::emit_reduce(const Node& node) {
+}  // namespace
+
+void emit_reduce(Emission& e, const Node& node) {
   const Edge& edge = node.edges[0];
   const LabelSet kept(node.sizes.size(), node.out);
-  const auto order = wanted_order(node, kept);
-  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
+  const auto order = wanted_order(e, node, kept);
+  std::vector<Arrangement> candidates = e.values.arrangements(edge, node.sizes);
   for (Arrangement& candidate : candidates) candidate = split_by(candidate, kept);
   const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
     const bool is_wanted = !order || kept.keep(axis::flatten(candidate)) == *order;
-    return price(edge, node.sizes, candidate) + (is_wanted ? 0 : kTransposePrice);
+    return e.values.price(edge, node.sizes, candidate) + (is_wanted ? 0 : kTransposePrice);
   });
-  const bool keep_dims = keeps_dims(node, best);
+  const bool keep_dims = keeps_dims(e, node, best);
   Ints axes;
   for (std::size_t i = 0; i < best.size(); ++i) {
     if (is_gone(best[i], kept)) axes.push_back(static_cast<std::int64_t>(i));
   }
   const Arrangement result = after_reduction(best, kept, keep_dims);
-  const Value x = bring(edge, node.sizes, best);
+  const Value x = e.values.bring(edge, node.sizes, best);
   const auto* found = std::ranges::find(kReduceOps, node.name, &ReduceOp::name);
   const bool is_bool = node.dtype == DType::kBool;
   if (found != kReduceOps.end()) {
-    define(node, reduced(op_, found->op, x, axes, keep_dims), result);
+    e.values.define(node, reduced(e.op, found->op, x, axes, keep_dims), result);
   } else {
-    define(node, (is_bool ? reduced_logical : reduced_bits)(op_, node, x, axes, keep_dims), result);
+    e.values.define(
+        node, (is_bool ? reduced_logical : reduced_bits)(e.op, node, x, axes, keep_dims), result);
   }
 }
 
-void Emitter::emit_softmax(const Node& node, std::string_view op) {
+void emit_softmax(Emission& e, const Node& node, std::string_view op) {
   const Edge& edge = node.edges[0];
   const LabelSet along(node.sizes.size(), node.role("s"));
   const auto is_along = [&](const Labels& dim) { return along.has_any(dim); };
-  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
+  std::vector<Arrangement> candidates = e.values.arrangements(edge, node.sizes);
   for (Arrangement& candidate : candidates) {
     candidate = split_by(candidate, along);
     if (std::ranges::count_if(candidate, is_along) > 1) candidate = gathered_last(candidate, along);
   }
   const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
-    return price(edge, node.sizes, candidate) + regret(node, candidate);
+    return e.values.price(edge, node.sizes, candidate) + regret(e, node, candidate);
   });
   const auto dim = std::ranges::find_if(best, is_along);
   const std::int64_t axis_from_end = dim - best.end();
-  const Value x = bring(edge, node.sizes, best);
-  define(node, op_.call(op, {x}, {{"axis", axis_from_end}}), best);
+  const Value x = e.values.bring(edge, node.sizes, best);
+  e.values.define(node, e.op.call(op, {x}, {{"axis", axis_from_end}}), best);
 }
 
 }  // namespace jaxport::lower

@@ -8,14 +8,16 @@
 
 #include "axis/pattern.h"
 #include "lower/cheapest.h"
-#include "lower/emitter.h"
+#include "lower/emission.h"
 #include "lower/resize.h"
 #include "raise/views.h"
 
 namespace jaxport::lower {
 
+using axis::Edge;
 using axis::Label;
 using axis::Labels;
+using axis::Node;
 
 std::vector<ResizeAxis> resize_axes(const axis::Node& node) {
   std::vector<ResizeAxis> axes{{node.role("i0")[0], node.role("o0")[0]}};
@@ -124,18 +126,19 @@ onnx::Args attributes(const axis::Node& node, const std::vector<ResizeAxis>& axe
 
 }  // namespace
 
-void Emitter::emit_resize(const Node& node) {
+void emit_resize(Emission& e, const Node& node) {
   const Edge& edge = node.edges[0];
   const std::vector<ResizeAxis> axes = resize_axes(node);
-  std::vector<Arrangement> candidates = arrangements(edge, node.sizes);
+  std::vector<Arrangement> candidates = e.values.arrangements(edge, node.sizes);
   for (Arrangement& candidate : candidates) {
     candidate = split_alone(candidate, axes);
     if (resize_mode(node) != "nearest") candidate = as_images(candidate, axes);
   }
   const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
-    return price(edge, node.sizes, candidate) + regret(node, after_resize(candidate, axes));
+    return e.values.price(edge, node.sizes, candidate) +
+           regret(e, node, after_resize(candidate, axes));
   });
-  const Value x = bring(edge, node.sizes, best);
+  const Value x = e.values.bring(edge, node.sizes, best);
   Dims shape = x.shape();
   Ints dims, sizes;
   for (std::size_t i = 0; i < best.size(); ++i) {
@@ -148,8 +151,8 @@ void Emitter::emit_resize(const Node& node) {
   }
   onnx::Args args = attributes(node, axes);
   args.emplace_back("axes", dims);
-  define(node, op_.call("Resize", {x, {}, {}, op_.ints(sizes)}, std::move(args)),
-         after_resize(best, axes));
+  e.values.define(node, e.op.call("Resize", {x, {}, {}, e.op.ints(sizes)}, std::move(args)),
+                  after_resize(best, axes));
 }
 
 // --- repetitions: jnp.repeat, a broadcast along the end of each dim
@@ -177,29 +180,23 @@ std::optional<Ints> repeats_of(const Arrangement& to, const LabelSet& mine, cons
 }
 
 // Resize takes scales without axes from opset 13 on.
-bool Emitter::is_resizable(const Edge& edge) const {
+bool has_repeat(const onnx::Builder& op, DType dtype) {
   constexpr DType kTypes[] = {DType::kF32, DType::kI32, DType::kI8, DType::kU8};
-  return !is_constant(edge) && op_.opset() >= 13 &&
-         std::ranges::find(kTypes, edge.node->dtype) != std::ranges::end(kTypes);
+  return op.opset() >= 13 && std::ranges::find(kTypes, dtype) != std::ranges::end(kTypes);
 }
 
-Value Emitter::repeated(const Edge& edge, const Dims& sizes, const Arrangement& to,
-                        const Ints& times) {
-  const LabelSet mine(sizes.size(), edge.axes);
-  Arrangement once;
-  for (const Labels& dim : to) once.push_back(mine.keep(dim));
-  const Value x = bring(edge, sizes, once);
+Value repeated(onnx::Builder& op, const Value& x, const Ints& times) {
   Dims shape = x.shape();
   MutableTensor scales = allocate(DType::kF32, {std::ssize(times)});
   for (std::size_t i = 0; i < times.size(); ++i) {
     shape[i] = shape[i] * times[i];
     scales.as<float>()[i] = static_cast<float>(times[i]);
   }
-  return op_.call_with_shape("Resize", {x, {}, op_.constant(scales.tensor)},
-                             {{"mode", "nearest"},
-                              {"coordinate_transformation_mode", "asymmetric"},
-                              {"nearest_mode", "floor"}},
-                             shape);
+  return op.call_with_shape("Resize", {x, {}, op.constant(scales.tensor)},
+                            {{"mode", "nearest"},
+                             {"coordinate_transformation_mode", "asymmetric"},
+                             {"nearest_mode", "floor"}},
+                            shape);
 }
 
 }  // namespace jaxport::lower

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <numeric>
 
 #include "axis/pattern.h"
 #include "lower/cheapest.h"
-#include "lower/emitter.h"
+#include "lower/emission.h"
 #include "lower/rope.h"
 
 namespace jaxport::lower {
 
+using axis::Edge;
 using axis::Label;
 using axis::Labels;
+using axis::Node;
 using axis::within;
 using axis::without;
 
@@ -117,59 +118,37 @@ std::vector<RopeForm> forms(const RopeLabels& labels) {
   return result;
 }
 
-Tensor counted(std::int64_t count) {
-  Ints positions(static_cast<std::size_t>(count));
-  std::iota(positions.begin(), positions.end(), 0);
-  return int64s(positions);
-}
-
-}  // namespace
-
-// 0, 1, … for each element of the batch: ONNX RotaryEmbedding takes tables that the batch shares
-// by position ids of shape [batch, time] only.
-Value Emitter::position_ids(const Dim& batch, const Dim& time) {
-  for (const auto& [shape, ids] : position_ids_) {
-    if (shape == Dims{batch, time}) return ids;
-  }
-  Value ids;
-  if (batch.is_static() && time.is_static()) {
-    const Shape shape{batch.value(), time.value()};
-    ids = op_.weight({counted(time.value()), 0, shape, {0, 1}}, shape, "");
-  } else {
-    const Value row = time.is_static() ? op_.constant(counted(time.value())) : range(time);
-    ids = shapes_.expand(row, {batch, time});
-  }
-  position_ids_.emplace_back(Dims{batch, time}, ids);
-  return ids;
-}
-
-double Emitter::rope_price(const Node& node, const RopeLabels& labels, const RopeForm& form) const {
+double rope_price(const Emission& e, const Node& node, const RopeLabels& labels,
+                  const RopeForm& form) {
   const Arrangement value = form.arrange(labels.head), table = form.tables(labels);
-  double cost = price(node.edges[0], node.sizes, value) + regret(node, value) +
+  double cost = e.values.price(node.edges[0], node.sizes, value) + regret(e, node, value) +
                 (form.three ? 0 : 0.5) + (form.heads.empty() ? 0.25 : 0);
   for (std::size_t i : {1u, 2u}) {
     const LabelSet mine(node.sizes.size(), node.edges[i].axes);
     Arrangement present;
     for (const Labels& dim : table) present.push_back(mine.keep(dim));
-    cost += price(node.edges[i], node.sizes, present);
+    cost += e.values.price(node.edges[i], node.sizes, present);
     const bool repeats = !mine.has_all(axis::flatten(table));
-    if (repeats && !is_constant(node.edges[i])) cost += kExpandPrice;
+    if (repeats && !e.values.is_constant(node.edges[i])) cost += kExpandPrice;
   }
   return cost;
 }
 
-void Emitter::emit_rope(const Node& node) {
+}  // namespace
+
+void emit_rope(Emission& e, const Node& node) {
   const RopeLabels labels(node);
   const Dims& sizes = node.sizes;
   const RopeForm best = cheapest_of(forms(labels), [&](const RopeForm& form) {
     const bool is_possible = size_of(form.heads, sizes).is_static();
-    return is_possible ? rope_price(node, labels, form) : kNever;
+    return is_possible ? rope_price(e, node, labels, form) : kNever;
   });
   const Arrangement arrangement = best.arrange(labels.head), table = best.tables(labels);
-  Values in{bring_full(node.edges[0], sizes, arrangement)};
-  for (std::size_t i : {1u, 2u}) in.push_back(bring_full(node.edges[i], sizes, table));
+  Values in{e.values.bring_full(node.edges[0], sizes, arrangement)};
+  for (std::size_t i : {1u, 2u}) in.push_back(e.values.bring_full(node.edges[i], sizes, table));
   if (table.size() == 2) {
-    in.push_back(position_ids(size_of(best.batch, sizes), size_of(best.time, sizes)));
+    // Tables that the batch shares are taken by position ids of shape [batch, time] only.
+    in.push_back(e.shapes.positions(size_of(best.batch, sizes), size_of(best.time, sizes)));
   }
   onnx::Args args;
   if (labels.interleaved) args.emplace_back("interleaved", 1);
@@ -177,7 +156,7 @@ void Emitter::emit_rope(const Node& node) {
   if (node.name == "partial_rope") {
     args.emplace_back("rotary_embedding_dim", 2 * size_of(labels.half, sizes).value());
   }
-  define(node, op_.call("RotaryEmbedding", in, args), arrangement);
+  e.values.define(node, e.op.call("RotaryEmbedding", in, args), arrangement);
 }
 
 }  // namespace jaxport::lower

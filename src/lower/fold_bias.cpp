@@ -2,10 +2,11 @@
 // A constant that is added to each channel of a convolution is the third input of Conv.
 #include <algorithm>
 
-#include "lower/emitter.h"
+#include "lower/emission.h"
 
 namespace jaxport::lower {
 
+using axis::Edge;
 using axis::Kind;
 using axis::Labels;
 using axis::Node;
@@ -23,19 +24,19 @@ std::optional<std::size_t> feature_axis(const Node& conv, const Order& order) {
 
 }  // namespace
 
-std::optional<Emitter::Bias> Emitter::bias_of(const Node& conv) const {
-  const auto& users = facts_.users(&conv);
+std::optional<Bias> bias_of(const Emission& e, const Node& conv) {
+  const auto& users = e.plan.facts.users(&conv);
   const bool is_wide =
       conv.dtype == DType::kF32 || conv.dtype == DType::kF64;  // others round twice
   if (!conv.is(Kind::kPrim, "conv_general_dilated") || !is_wide ||
-      plan_.lowerings.contains(conv.name) || users.size() != 1 || !users[0].node ||
+      e.plan.lowerings.contains(conv.name) || users.size() != 1 || !users[0].node ||
       !users[0].node->is(Kind::kPointwise, "add")) {
     return std::nullopt;
   }
   const Node& add = *users[0].node;
   const Edge &sum = add.edges[users[0].operand], &bias = add.edges[1 - users[0].operand];
-  const auto axis = feature_axis(conv, order_of(conv, *row_for(conv)));
-  if (!axis || !is_constant(bias) || bias.axes.empty()) return std::nullopt;
+  const auto axis = feature_axis(conv, order_of(conv, row_for(e, conv)));
+  if (!axis || !e.values.is_constant(bias) || bias.axes.empty()) return std::nullopt;
   const Labels& features = sum.axes[*axis];
   const std::size_t count = add.sizes.size();
   if (!LabelSet(count, features).has_all(axis::flatten(bias.axes)) ||
@@ -45,13 +46,14 @@ std::optional<Emitter::Bias> Emitter::bias_of(const Node& conv) const {
   return Bias{&add, &bias, features};
 }
 
-bool Emitter::take_biased(const Node& add) {
+bool take_biased(Emission& e, const Node& add) {
   if (add.name != "add") return false;
   for (const Edge& edge : add.edges) {
-    if (edge.node->kind != Kind::kPrim || is_constant(edge)) continue;
-    const auto bias = bias_of(facts_.node(edge.node));
+    if (edge.node->kind != Kind::kPrim || e.values.is_constant(edge)) continue;
+    const auto bias = bias_of(e, e.plan.facts.node(edge.node));
     if (!bias || bias->add != &add) continue;
-    define(add, variants(edge.node)[0].value, arrangements(edge, add.sizes)[0]);
+    e.values.define(add, e.values.variants(edge.node)[0].value,
+                    e.values.arrangements(edge, add.sizes)[0]);
     return true;
   }
   return false;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "lower/attention.h"
-#include "lower/emitter.h"
+#include "lower/emission.h"
 #include "lower/norm.h"
 #include "lower/resize.h"
 #include "lower/rope.h"

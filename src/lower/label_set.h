@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "axis/graph.h"
@@ -18,6 +19,7 @@ class LabelSet {
   void add(const axis::Labels& labels) {
     for (auto label : labels) in_[static_cast<std::size_t>(label)] = 1;
   }
+  bool empty() const { return std::ranges::find(in_, 1) == in_.end(); }
   bool has(axis::Label label) const { return in_[static_cast<std::size_t>(label)] != 0; }
   bool has_all(const axis::Labels& labels) const;
   bool has_any(const axis::Labels& labels) const;

@@ -9,6 +9,7 @@
 #include "axis/graph.h"
 #include "lower/label_set.h"
 #include "lower/layout.h"
+#include "onnx/builder.h"
 
 namespace jaxport::lower {
 
@@ -26,5 +27,10 @@ bool is_slow_resize(const axis::Node& node);
 // copies whole rows, but single elements slowly.
 std::optional<std::vector<std::int64_t>> repeats_of(const Arrangement& to, const LabelSet& mine,
                                                     const Dims& sizes);
+// Whether repeated() can repeat elements of this dtype.
+bool has_repeat(const onnx::Builder& op, DType dtype);
+// Every element of dim i times[i] times, by Resize.
+onnx::Value repeated(onnx::Builder& op, const onnx::Value& x,
+                     const std::vector<std::int64_t>& times);
 
 }  // namespace jaxport::lower

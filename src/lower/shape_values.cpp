@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 
 #include "jaxport/error.h"
@@ -248,6 +249,33 @@ Value ShapeValues::reshape(Value x, const Dims& to) {
 Value ShapeValues::expand(Value x, const Dims& to) {
   if (x.shape() == to) return x;
   return op_.call_with_shape("Expand", {x, shape(to)}, {}, to);
+}
+
+Value ShapeValues::range(const Dim& size) {
+  const Value end = op_.Squeeze(dim(size));
+  return op_.call_with_shape("Range", {op_.scalar(0, DType::kI64), end, op_.scalar(1, DType::kI64)},
+                             {}, {size});
+}
+
+Value ShapeValues::positions(const Dim& batch, const Dim& time) {
+  const auto found =
+      std::ranges::find(positions_, Dims{batch, time}, &std::pair<Dims, Value>::first);
+  if (found != positions_.end()) return found->second;
+  Tensor counted;
+  if (time.is_static()) {
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(time.value()));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    counted = int64s(numbers);
+  }
+  Value value;
+  if (batch.is_static() && time.is_static()) {
+    const Shape shape{batch.value(), time.value()};
+    value = op_.weight({counted, 0, shape, {0, 1}}, shape, "");
+  } else {
+    value = expand(time.is_static() ? op_.constant(counted) : range(time), {batch, time});
+  }
+  positions_.emplace_back(Dims{batch, time}, value);
+  return value;
 }
 
 }  // namespace jaxport::lower

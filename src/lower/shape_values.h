@@ -25,6 +25,9 @@ class ShapeValues {
   onnx::Value shape(const Dims& dims);                 // i64[rank]; a constant when all are static
   onnx::Value reshape(onnx::Value x, const Dims& to);  // no node when the shape is already that
   onnx::Value expand(onnx::Value x, const Dims& to);
+  onnx::Value range(const Dim& size);  // 0, 1, … as i64[size]
+  // The same for each element of a batch, i64[batch, time]; one value for each shape.
+  onnx::Value positions(const Dim& batch, const Dim& time);
 
  private:
   struct Source {
@@ -48,6 +51,7 @@ class ShapeValues {
   std::vector<Source> sources_;
   std::map<std::string, std::size_t> solutions_;  // by symbol: the source that determines it
   std::vector<std::pair<Dim, onnx::Value>> known_;
+  std::vector<std::pair<Dims, onnx::Value>> positions_;
 };
 
 }  // namespace jaxport::lower
