@@ -118,14 +118,16 @@ Values emit_program(Emission& e, const Values& arguments) {
 void set_origin(Emission& e, const Node& node) {
   const front::Location& location = e.plan.facts.program.location(node.location);
   onnx::Origin origin{front::to_string(location), location.scope};
-  // A node that uses a weight is named after the weight's owner: "blocks.3.attn.query". The weights
-  // of a loop are used inside.
+  // A node that uses a weight is named after the weight's owner: "blocks.3.attn.query". Of several
+  // the one with the most axes counts, of equals the last. The weights of a loop are used inside.
   const bool has_body = node.prim && !node.prim->regions.empty();
+  const Node* weight = nullptr;
   for (const Edge& edge : node.edges) {
     if (has_body || !e.values.is_constant(edge) || edge.node->path.empty()) continue;
-    const auto dot = edge.node->path.rfind('.');
-    if (dot != std::string::npos) origin.scope = edge.node->path.substr(0, dot);
+    if (!weight || edge.axes.size() >= weight->out.size()) weight = edge.node;
   }
+  const auto dot = weight ? weight->path.rfind('.') : std::string::npos;
+  if (dot != std::string::npos) origin.scope = weight->path.substr(0, dot);
   e.op.set_origin(std::move(origin));
 }
 

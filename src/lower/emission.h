@@ -77,16 +77,6 @@ Arrangement aligned(Emission& e, const axis::Node& node, const axis::Labels& lab
 // has.
 std::pair<Values, Arrangement> broadcast_operands(Emission& e, const axis::Node& node);
 
-// The constant that the only user of a convolution adds to its features, in labels of that node.
-struct Bias {
-  const axis::Node* add;
-  const axis::Edge* constant;
-  axis::Labels features;
-};
-std::optional<Bias> bias_of(const Emission& e, const axis::Node& conv);
-bool take_biased(Emission& e,
-                 const axis::Node& add);  // the convolution before it has added the bias
-
 // The dims of a type in the jaxpr: an axis of the value for each, none for unit dims.
 Arrangement positional(const front::Type& type, const axis::Pattern& axes);
 // How the row wants the operands of a positional primitive, and how it delivers the results.

@@ -160,7 +160,6 @@ std::pair<Values, Arrangement> broadcast_operands(Emission& e, const Node& node)
 }
 
 void emit_pointwise(Emission& e, const Node& node) {
-  if (take_biased(e, node)) return;
   auto [values, arrangement] = broadcast_operands(e, node);
   front::Eqn eqn{std::string(node.name), {}, {}, node.attrs, node.location};
   std::vector<front::Type> in;

@@ -138,9 +138,6 @@ Values lower_prim(Emission& e, const Node& node, const Row& row, const Order& or
         permuted(positional(node.prim->in[i], node.edges[i].axes), entry(order.in, i));
     operands.push_back(e.values.bring_full(node.edges[i], node.sizes, to));
   }
-  if (const auto bias = bias_of(e, node)) {
-    operands.push_back(e.values.bring_full(*bias->constant, bias->add->sizes, {bias->features}));
-  }
   Ctx ctx(e.op, e.shapes, node.prim->eqn, std::move(operands), node.prim->in, node.prim->out);
   ctx.with_regions(node.prim->regions.size(),
                    [&](std::size_t region, onnx::Builder& builder, const Values& arguments) {

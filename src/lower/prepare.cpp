@@ -162,6 +162,7 @@ void prepare(axis::Program& program, const Options& options) {
     return found ? found : scatter_inside(graph, use);
   });
   axis::rebuild(program, fold_affine);
+  if (!options.lowerings.contains("conv_general_dilated")) axis::rebuild(program, conv_bias);
   for (axis::Program* region : axis::regions(program)) prepare(*region, options);
 }
 

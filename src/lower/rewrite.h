@@ -14,6 +14,9 @@ axis::Use mean(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& 
 // what remains of a chain is one scale and one shift.
 axis::Use fold_affine(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses);
 
+// A constant that is added to the features of a convolution is its third operand, as in ONNX.
+axis::Use conv_bias(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses);
+
 // A sum of windows divided by the number of their elements, with or without those of the padding:
 // the primitive reduce_window_mean.
 axis::Use window_mean(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses,

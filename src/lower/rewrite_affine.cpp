@@ -3,7 +3,8 @@
 //
 // Behind a contraction or a convolution with a constant weight, the scale goes into the weight; in
 // front of one, scale and shift do, the shift only where a convolution pads nothing. Elsewhere
-// three steps and more become two. Only f32 and f64: narrower floats would round the weights.
+// three steps and more become two. What is added to the features of a convolution is then its third
+// operand. Only f32 and f64: narrower floats would round the weights, and once in place of twice.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -297,6 +298,26 @@ Use before_convolution(Graph& graph, const Use& root, const UseCounts& uses) {
   return combine(graph, "add", result, bias);
 }
 
+// --- what is added to a convolution
+
+// conv + bias as one primitive with three operands; empty when the operands are something else.
+Use biased(Graph& graph, const Use& conv, const Use& bias, const UseCounts& uses) {
+  if (!conv.node->is(Kind::kPrim, "conv_general_dilated") || conv.node->edges.size() != 2 ||
+      uses[conv.node] > 1 || bias.labels.empty() || !is_known(*bias.node)) {
+    return {};
+  }
+  const auto axis = axis_of_dim(conv.node->prim->out[0], spec(*conv.node->prim, "out_spec", 1));
+  if (!axis || !axis::without(bias.flat(), conv.labels[*axis]).empty()) return {};
+  const std::vector<Use> operands = graph.children(conv);
+  if (std::ranges::all_of(operands, [](const Use& use) { return is_known(*use.node); })) return {};
+  auto info = std::make_shared<axis::PrimInfo>(*conv.node->prim);
+  const Labels& features = conv.labels[*axis];
+  info->in.push_back({bias.node->dtype, {graph.size_of(features)}});
+  graph.set_location(conv.node->location);
+  const Use whole = graph.relayout(bias, {features});
+  return {graph.prim(info, {operands[0], operands[1], whole})[0].node, conv.labels};
+}
+
 }  // namespace
 
 Use fold_affine(Graph& graph, const Use& use, const UseCounts& uses) {
@@ -305,6 +326,13 @@ Use fold_affine(Graph& graph, const Use& use, const UseCounts& uses) {
     return before_convolution(graph, use, uses);
   }
   return after(graph, use, uses);
+}
+
+Use conv_bias(Graph& graph, const Use& use, const UseCounts& uses) {
+  if (!use.node->is(Kind::kPointwise, "add") || !is_wide(*use.node)) return {};
+  const Use lhs = graph.child(use, 0), rhs = graph.child(use, 1);
+  const Use found = biased(graph, lhs, rhs, uses);
+  return found ? found : biased(graph, rhs, lhs, uses);
 }
 
 }  // namespace jaxport::lower
