@@ -40,15 +40,14 @@ Amount amount_of(Ctx& c, Value by) {
     while (at < known->size() && known->int_at(at) >= 0 && known->int_at(at) <= last) ++at;
     if (at == known->size()) return {unsigned_by, {}};
   }
-  const Value limit = c.op.scalar_like(unsigned_by, static_cast<double>(last));
-  return {c.op.Min(unsigned_by, limit), c.op.LessOrEqual(unsigned_by, limit)};
+  return {min(unsigned_by, last), unsigned_by <= last};
 }
 
 Value shifted_or_zero(Ctx& c, const char* direction) {
   const Value x = as_unsigned(c, c.in(0));
   const Amount amount = amount_of(c, c.in(1));
   Value result = shifted(c, x, amount.by, direction);
-  if (amount.fits) result = c.op.Where(amount.fits, result, c.op.scalar_like(x, 0));
+  if (amount.fits) result = where(amount.fits, result, 0);
   return c.cast(result, c.out_type().dtype);
 }
 Results shift_left(Ctx& c) { return shifted_or_zero(c, "LEFT"); }
@@ -58,8 +57,8 @@ Results shift_right_logical(Ctx& c) { return shifted_or_zero(c, "RIGHT"); }
 // result.
 Results shift_right_arithmetic(Ctx& c) {
   const Value x = as_signed(c, c.in(0));
-  const Value negative = c.op.Less(x, c.op.scalar_like(x, 0)), ones = c.op.scalar_like(x, -1);
-  auto complemented = [&](Value v) { return c.op.Where(negative, c.op.Sub(ones, v), v); };
+  const Value negative = x < 0;
+  auto complemented = [&](Value v) { return where(negative, -1 - v, v); };
   const Value bits = as_unsigned(c, complemented(x));
   const Value result = as_signed(c, shifted(c, bits, amount_of(c, c.in(1)).by, "RIGHT"));
   return c.cast(complemented(result), c.out_type().dtype);
@@ -86,13 +85,13 @@ Results count_along_last(Ctx& c, Value flags) {
 // Bit k is the lowest bit of x >> k.
 Results population_count(Ctx& c) {
   const Value shifts = right_shifts(c, c.in(0));
-  return count_along_last(c, c.op.Mod(shifts, c.op.scalar_like(shifts, 2)));
+  return count_along_last(c, shifts % 2);
 }
 
 // As many leading zeros as there are k with x >> k = 0.
 Results clz(Ctx& c) {
   const Value shifts = right_shifts(c, c.in(0));
-  return count_along_last(c, c.op.Equal(shifts, c.op.scalar_like(shifts, 0)));
+  return count_along_last(c, equal(shifts, 0));
 }
 
 // --- bitcast_convert_type
@@ -122,10 +121,9 @@ Results bitcast_convert_type(Ctx& c) {
   const int from = bit_width(bits.dtype()), to = bit_width(c.out_type().dtype);
   if (from > to) {
     const Value wide = c.op.Unsqueeze(c.cast(bits, DType::kU64), c.ints({-1}));
-    bits = c.op.Div(wide, c.cast(places(c, to, from / to), DType::kU64));
+    bits = wide / c.cast(places(c, to, from / to), DType::kU64);
   } else if (from < to) {
-    const Value parts = c.op.Mul(c.cast(bits, DType::kI64), places(c, from, to / from));
-    bits = sum_along_last(c, parts);
+    bits = sum_along_last(c, c.cast(bits, DType::kI64) * places(c, from, to / from));
   }
   return with_integer(c, c.cast(bits, unsigned_dtype(to)), c.out_type().dtype);
 }

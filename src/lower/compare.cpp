@@ -7,10 +7,7 @@
 namespace jaxport::lower {
 namespace {
 
-Results ne(Ctx& c) {
-  auto [x, y] = c.in<2>();
-  return c.op.Not(c.op.Equal(x, y));
-}
+Results ne(Ctx& c) { return c.op.Not(equal(c.in(0), c.in(1))); }
 
 // A truth value takes the logical op, an integer the bitwise one.
 template <OpName Logical, OpName Bitwise>
@@ -26,18 +23,17 @@ Results logic_only(Ctx& c) {
 
 Results is_finite(Ctx& c) {
   auto [x] = c.in<1>();
-  return c.op.Not(c.op.Or(c.op.IsInf(x), c.op.IsNaN(x)));
+  return c.op.Not(is_inf(x) | is_nan(x));
 }
 
 // select_n(p, a, b): a where p is false or 0, b where it is true or 1, …; an integer out of range
 // picks the nearest case.
 Results select_n(Ctx& c) {
   const Values& in = c.operands();
-  if (in[0].dtype() == DType::kBool) return c.op.Where(in[0], in[2], in[1]);
+  if (in[0].dtype() == DType::kBool) return where(in[0], in[2], in[1]);
   Value result = in.back();
   for (std::size_t i = in.size() - 2; i >= 1; --i) {
-    const Value here = c.op.LessOrEqual(in[0], c.op.scalar_like(in[0], static_cast<double>(i - 1)));
-    result = c.op.Where(here, in[i], result);
+    result = where(in[0] <= static_cast<std::int64_t>(i - 1), in[i], result);
   }
   return result;
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "front/ir.h"
-#include "onnx/builder.h"
+#include "onnx/expr.h"
 
 namespace jaxport::lower {
 
@@ -86,6 +86,8 @@ class Ctx {
 
  private:
   void expect_operands(std::size_t count) const;
+  // Arithmetic on a value of a graph around belongs to this graph: it may run seldom or never.
+  Value here(const Value& value) { return {&op, value.id()}; }
   ShapeValues& shapes_;
   const front::Eqn& eqn_;
   Values operands_;

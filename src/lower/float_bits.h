@@ -7,9 +7,11 @@
 
 namespace jaxport::lower {
 
-Value two_to(Ctx& c, Value exponent);
+// The sign bit, which -0 has too.
+Value has_sign(const Value& x);
+Value two_to(const Value& exponent);
 // floor(log2 x) for positive, finite x.
-Value floor_log2(Ctx& c, Value x);
+Value floor_log2(const Value& x);
 
 // The bits of a bf16, f16, f32 or f64 as i64. A NaN gives the usual quiet one.
 Value bits_of_float(Ctx& c, Value x);

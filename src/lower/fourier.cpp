@@ -71,7 +71,7 @@ Value mirrored(Ctx& c, Value z, const Dim& length) {
                            {z.shape()[0], rest, 2});
   MutableTensor signs = allocate(DType::kF32, {2});
   signs.as<float>()[0] = 1, signs.as<float>()[1] = -1;
-  const Value conjugate = c.op.Mul(tail, c.cast(c.constant(std::move(signs.tensor)), z.dtype()));
+  const Value conjugate = tail * c.cast(c.constant(std::move(signs.tensor)), z.dtype());
   return c.op.call_with_shape("Concat", {z, conjugate}, {{"axis", 1}}, {z.shape()[0], length, 2});
 }
 

@@ -236,10 +236,7 @@ Value times(Ctx& c, Value x, const Shape& shape, const std::vector<Complex>& fac
     return c.op.Slice(x, c.ints({i}), c.ints({i + 1}), c.ints({-1}));
   };
   const Value a = part(0), b = part(1);
-  return c.op.call(
-      "Concat",
-      {c.op.Sub(c.op.Mul(a, re), c.op.Mul(b, im)), c.op.Add(c.op.Mul(a, im), c.op.Mul(b, re))},
-      {{"axis", -1}});
+  return c.op.call("Concat", {a * re - b * im, a * im + b * re}, {{"axis", -1}});
 }
 
 // Cooley and Tukey with transforms of length N1 and N2 and the factors w^(n2 k1) between them.

@@ -22,9 +22,9 @@ Ints moving_dims(const Dims& operand, const Dims& window) {
 // The start along `dim`, clamped so that the window fits: i64[1].
 Value clamped_start(Ctx& c, std::size_t first, std::int64_t dim, const Dims& window) {
   const auto i = static_cast<std::size_t>(dim);
-  const Value start = c.cast(c.in(first + i), DType::kI64), zero = c.op.scalar(0, DType::kI64);
+  const Value start = c.cast(c.in(first + i), DType::kI64), zero = like(start, 0);
   const Value last = scalar_dim(c, c.in_type(0).shape[i] - window[i]);
-  return c.reshape(c.op.Clip(start, zero, last), {1});
+  return c.reshape(clip(start, zero, last), {1});
 }
 
 Value joined(Ctx& c, const Values& parts) {
@@ -41,7 +41,7 @@ Results dynamic_slice(Ctx& c) {
     parts.push_back(clamped_start(c, 1, dim, sizes));
     lengths.push_back(sizes[static_cast<std::size_t>(dim)]);
   }
-  const Value starts = joined(c, parts), ends = c.op.Add(starts, c.shape(lengths));
+  const Value starts = joined(c, parts), ends = starts + c.shape(lengths);
   return c.op.call_with_shape("Slice", {c.in(0), starts, ends, c.ints(dims)}, {}, sizes);
 }
 
@@ -69,7 +69,7 @@ Value known_offsets(Ctx& c, const Dims& window) {
 
 // Positions of all elements of a window of the leading dims: i64[window…, dims].
 Value window_positions(Ctx& c, Value starts, const Dims& window) {
-  if (const Value known = known_offsets(c, window)) return c.op.Add(known, starts);
+  if (const Value known = known_offsets(c, window)) return known + starts;
   Values columns;
   Dims column_shape = window;
   column_shape.emplace_back(1);
@@ -80,7 +80,7 @@ Value window_positions(Ctx& c, Value starts, const Dims& window) {
   }
   const Value offsets =
       columns.size() == 1 ? columns[0] : c.op.call("Concat", columns, {{"axis", -1}});
-  return c.op.Add(offsets, starts);
+  return offsets + starts;
 }
 
 // ScatterND of what lies behind the last dim in which the window is a part.
@@ -110,9 +110,8 @@ struct ArgExtreme {
     constexpr double kLargest = std::numeric_limits<float>::max();
     const double beyond = std::string_view(Op.text) == "ArgMax" ? INFINITY : -INFINITY;
     const Value wide = c.cast(x, DType::kF32);
-    const Value finite =
-        c.op.Clip(wide, c.op.scalar_like(wide, -kLargest), c.op.scalar_like(wide, kLargest));
-    return of(c.op, c.op.Where(c.op.IsNaN(x), c.op.scalar_like(wide, beyond), finite));
+    const Value finite = clip(wide, -kLargest, kLargest);
+    return of(c.op, where(is_nan(x), beyond, finite));
   }
 
   // In rows with a NaN the first of them.

@@ -5,46 +5,36 @@
 #include <limits>
 #include <span>
 
-#include "lower/ctx.h"
+#include "lower/float_bits.h"
 
 namespace jaxport::lower {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 // A formula of several roundings has no digits of a 16-bit float to spare: it is computed in f32.
-template <Value (*Formula)(Ctx&, Value)>
+template <Value (*Formula)(const Value&)>
 Results in_f32(Ctx& c) {
   auto [x] = c.in<1>();
   const DType dtype = x.dtype();
-  return c.cast(Formula(c, byte_width(dtype) < 4 ? c.cast(x, DType::kF32) : x), dtype);
+  return c.cast(Formula(byte_width(dtype) < 4 ? c.cast(x, DType::kF32) : x), dtype);
 }
 
 // A value whose ONNX kernel would lose digits near zero is computed by an identity that does not.
 
 // expm1(x) = tanh(x/2) * (exp(x) + 1)
-Value expm1(Ctx& c, Value x) {
-  const Value half = c.op.Mul(x, c.op.scalar_like(x, 0.5));
-  return c.op.Mul(c.op.Tanh(half), c.op.Add(c.op.Exp(x), c.op.scalar_like(x, 1)));
+Value expm1(const Value& x) {
+  const Value half = x * 0.5;
+  return tanh(half) * (exp(x) + 1);
 }
 
 // log1p(x) = x * (log(u) / (u - 1)) with u = 1 + x rounded; x itself where u is 1. A product keeps
 // the sign of x = -0, which ONNX Runtime's Where does not; the bound is for x = inf.
-Value log1p(Ctx& c, Value x) {
-  const Value one = c.op.scalar_like(x, 1);
-  const Value u = c.op.Add(x, one);
-  const Value largest =
-      c.op.scalar_like(x, x.dtype() == DType::kF64 ? std::numeric_limits<double>::max()
-                                                   : std::numeric_limits<float>::max());
-  const Value ratio = c.op.Div(c.op.Log(u), c.op.Min(c.op.Sub(u, one), largest));
-  return c.op.Mul(x, c.op.Where(c.op.Equal(u, one), one, ratio));
-}
-
-// Horner's rule; the coefficient of the highest power comes first.
-Value polynomial(Ctx& c, const Value& x, std::span<const double> coefficients) {
-  Value value = c.op.scalar_like(x, coefficients[0]);
-  for (const double coefficient : coefficients.subspan(1)) {
-    value = c.op.Add(c.op.Mul(value, x), c.op.scalar_like(x, coefficient));
-  }
-  return value;
+Value log1p(const Value& x) {
+  const double largest = x.dtype() == DType::kF64 ? std::numeric_limits<double>::max()
+                                                  : std::numeric_limits<float>::max();
+  const Value u = x + 1;
+  return x * where(equal(u, 1), 1, log(u) / min(u - 1, largest));
 }
 
 // erfc(x) = 1 - erf(x) for |x| < 1. Beyond, the difference would lose digits, and S. Moshier's
@@ -56,46 +46,29 @@ constexpr double kErfcFar[] = {-1.047766399936249e1,  1.297719955372516e1, -7.49
                                2.921019019210786,     -1.0152652792027,    4.218463358204948e-1,
                                -2.820767439740514e-1, 5.641895067754075e-1};
 
-Value erfc(Ctx& c, Value x) {
-  const Value one = c.op.scalar_like(x, 1), two = c.op.scalar_like(x, 2);
-  const Value size = c.op.Abs(x), far = c.op.Max(size, one), square = c.op.Mul(far, far);
-  const Value y = c.op.Reciprocal(square);
-  const Value shape =
-      c.op.Where(c.op.Less(far, two), polynomial(c, y, kErfcNear), polynomial(c, y, kErfcFar));
-  const Value tail = c.op.Mul(c.op.Div(c.op.Exp(c.op.Neg(square)), far), shape);
-  const Value is_left = c.op.Less(x, c.op.scalar_like(x, 0));
-  const Value outside = c.op.Where(is_left, c.op.Sub(two, tail), tail);
-  const Value inside = c.op.Sub(one, c.op.Erf(x));
-  return c.op.Where(c.op.Less(size, one), inside, outside);
+Value erfc(const Value& x) {
+  const Value one = like(x, 1), two = like(x, 2);
+  const Value size = abs(x), far = max(size, one), square = far * far, y = reciprocal(square);
+  const Value shape = where(far < two, polynomial(kErfcNear, y), polynomial(kErfcFar, y));
+  const Value tail = exp(-square) / far * shape, is_left = x < 0;
+  const Value outside = where(is_left, two - tail, tail), inside = one - erf(x);
+  return where(size < one, inside, outside);
 }
 
-Results exp2(Ctx& c) {
-  auto [x] = c.in<1>();
-  return c.op.Pow(c.op.scalar_like(x, 2), x);
-}
+Results exp2(Ctx& c) { return onnx::pow(2, c.in(0)); }
 
-Value cbrt(Ctx& c, Value x) {
-  return c.op.Mul(c.op.Sign(x), c.op.Pow(c.op.Abs(x), c.op.scalar_like(x, 1.0 / 3)));
-}
-
-// The sign bit, which -0 has too: its reciprocal is negative.
-Value has_sign(Ctx& c, Value x) {
-  const Value zero = c.op.scalar_like(x, 0);
-  return c.op.Or(c.op.Less(x, zero), c.op.Less(c.op.Reciprocal(x), zero));
-}
+Value cbrt(const Value& x) { return sign(x) * onnx::pow(abs(x), 1.0 / 3); }
 
 // atan2(y, x) = atan(|y| / |x|), then mirrored into its quadrant. Both may be zero or infinite.
 Results atan2(Ctx& c) {
   auto [y, x] = c.in<2>();
-  const Value up = c.op.Abs(y), right = c.op.Abs(x), zero = c.op.scalar_like(x, 0);
-  const Value equal = c.op.Equal(up, right);
-  Value slope = c.op.Where(equal, c.op.scalar_like(x, 1), c.op.Div(up, right));
-  slope = c.op.Where(c.op.Equal(up, zero), zero, slope);
-  const Value any_nan = c.op.Or(c.op.IsNaN(x), c.op.IsNaN(y));
-  slope = c.op.Where(any_nan, c.op.Add(x, y), slope);
-  const Value angle = c.op.Atan(slope), pi = c.op.scalar_like(x, M_PI);
-  const Value mirrored = c.op.Where(has_sign(c, x), c.op.Sub(pi, angle), angle);
-  return c.op.Where(has_sign(c, y), c.op.Neg(mirrored), mirrored);
+  const Value up = abs(y), right = abs(x), zero = like(x, 0), is_diagonal = equal(up, right);
+  Value slope = where(is_diagonal, 1, up / right);
+  slope = where(equal(up, zero), zero, slope);
+  const Value any_nan = is_nan(x) | is_nan(y);
+  slope = where(any_nan, x + y, slope);
+  const Value angle = atan(slope), mirrored = where(has_sign(x), M_PI - angle, angle);
+  return where(has_sign(y), -mirrored, mirrored);
 }
 
 // A literal that Clip takes as a bound. ONNX Runtime's Clip ignores a bound that is NaN, where JAX
@@ -111,7 +84,7 @@ bool is_bound(const Ctx& c, const Value& x) {
 Results clamp(Ctx& c) {
   auto [lo, x, hi] = c.in<3>();
   if (is_bound(c, lo) && is_bound(c, hi)) return c.op.Clip(x, lo, hi);
-  return c.op.Min(c.op.Max(x, lo), hi);
+  return onnx::min(onnx::max(x, lo), hi);
 }
 
 bool is_float_bound(const Ctx& c, std::size_t i) {
@@ -121,20 +94,16 @@ bool is_float_bound(const Ctx& c, std::size_t i) {
 // With one constant bound. Clip is faster than Max and Min, and fuses with convolutions. The other
 // bound is written: for one that is left out ONNX Runtime takes the largest finite number.
 Results max(Ctx& c) {
-  const double infinity = std::numeric_limits<double>::infinity();
   for (std::size_t i : {0u, 1u}) {
-    if (!is_float_bound(c, i)) continue;
-    return c.op.Clip(c.in(1 - i), c.in(i), c.op.scalar_like(c.in(i), infinity));
+    if (is_float_bound(c, i)) return clip(c.in(1 - i), c.in(i), kInfinity);
   }
-  return c.op.Max(c.in(0), c.in(1));
+  return onnx::max(c.in(0), c.in(1));
 }
 Results min(Ctx& c) {
-  const double infinity = std::numeric_limits<double>::infinity();
   for (std::size_t i : {0u, 1u}) {
-    if (!is_float_bound(c, i)) continue;
-    return c.op.Clip(c.in(1 - i), c.op.scalar_like(c.in(i), -infinity), c.in(i));
+    if (is_float_bound(c, i)) return clip(c.in(1 - i), -kInfinity, c.in(i));
   }
-  return c.op.Min(c.in(0), c.in(1));
+  return onnx::min(c.in(0), c.in(1));
 }
 
 // Rounds toward zero; numbers out of range give the nearest that is inside, NaN gives 0. In f64, of
@@ -143,43 +112,33 @@ Value saturated(Ctx& c, Value x, DType to) {
   const int bits = bit_width(to);
   const double end = std::ldexp(1, is_signed(to) ? bits - 1 : bits),
                start = is_signed(to) ? -end : 0;
-  x = c.op.Where(c.op.IsNaN(x), c.op.scalar_like(x, 0), x);
-  x = c.cast(x, DType::kF64);
+  x = cast(where(is_nan(x), 0, x), DType::kF64);
   const double last = bits < 64 ? end - 1 : std::nextafter(end, 0.0);
-  const Value inside =
-      c.cast(c.op.Clip(x, c.op.scalar_like(x, start), c.op.scalar_like(x, last)), to);
+  const Value inside = cast(clip(x, start, last), to);
   if (bits < 64) return inside;
   const auto largest = is_signed(to) ? std::numeric_limits<std::int64_t>::max() : -1;
-  return c.op.Where(c.op.GreaterOrEqual(x, c.op.scalar_like(x, end)),
-                    c.constant(int_scalar(to, largest)), inside);
+  return where(x >= end, c.constant(int_scalar(to, largest)), inside);
 }
 
 Results convert_element_type(Ctx& c) {
   auto [x] = c.in<1>();
   const DType to = c.out_type().dtype;
-  if (is_float(x.dtype()) && to == DType::kBool)
-    return c.op.Not(c.op.Equal(x, c.op.scalar_like(x, 0)));
-  return is_float(x.dtype()) && is_integer(to) ? saturated(c, x, to) : c.cast(x, to);
+  if (is_float(x.dtype()) && to == DType::kBool) return c.op.Not(equal(x, 0));
+  return is_float(x.dtype()) && is_integer(to) ? saturated(c, x, to) : cast(x, to);
 }
 
-Value power(Ctx& c, Value x, std::int64_t exponent) {
+Value power(const Value& x, std::int64_t exponent) {
   if (exponent == 1) return x;
-  const Value half = power(c, x, exponent / 2);
-  const Value square = c.op.Mul(half, half);
-  return exponent % 2 == 0 ? square : c.op.Mul(square, x);
+  const Value half = power(x, exponent / 2), square = half * half;
+  return exponent % 2 == 0 ? square : square * x;
 }
 
 // Repeated squaring: Pow is several times slower than Mul.
 Results integer_pow(Ctx& c) {
   auto [x] = c.in<1>();
   const auto exponent = c.param<std::int64_t>("y");
-  const Value magnitude = power(c, x, std::abs(exponent));
-  return exponent > 0 ? magnitude : c.op.Reciprocal(magnitude);
-}
-
-Results pow(Ctx& c) {
-  auto [x, y] = c.in<2>();
-  return c.op.Pow(x, y);
+  const Value magnitude = power(x, std::abs(exponent));
+  return exponent > 0 ? magnitude : reciprocal(magnitude);
 }
 
 // Processors trap where an integer is divided by 0, or the lowest one by -1. JAX does not.
@@ -196,22 +155,20 @@ struct Divisor {
   Value is_zero, is_unit;  // is_unit: 0 or -1
   Value safe;              // 1 there
 };
-Divisor safe_divisor(Ctx& c, const Value& y) {
-  const Value is_zero = c.op.Equal(y, c.op.scalar_like(y, 0));
-  const Value is_unit =
-      is_signed(y.dtype()) ? c.op.Or(is_zero, c.op.Equal(y, c.op.scalar_like(y, -1))) : is_zero;
-  return {is_zero, is_unit, c.op.Where(is_unit, c.op.scalar_like(y, 1), y)};
+Divisor safe_divisor(const Value& y) {
+  const Value is_zero = equal(y, 0);
+  const Value is_unit = is_signed(y.dtype()) ? is_zero | equal(y, -1) : is_zero;
+  return {is_zero, is_unit, where(is_unit, 1, y)};
 }
 
 // x / 0 has all bits set; the lowest number / -1 wraps around to itself.
 Results div(Ctx& c) {
   auto [x, y] = c.in<2>();
-  if (!may_trap(c, y)) return c.op.Div(x, y);
-  const Divisor by = safe_divisor(c, y);
-  const Value quotient = c.op.Div(x, by.safe), ones = c.constant(int_scalar(y.dtype(), -1));
-  const Value signed_quotient =
-      is_signed(y.dtype()) ? c.op.Where(by.is_unit, c.op.Neg(quotient), quotient) : quotient;
-  return c.op.Where(by.is_zero, ones, signed_quotient);
+  if (!may_trap(c, y)) return x / y;
+  const Divisor by = safe_divisor(y);
+  Value quotient = x / by.safe;
+  if (is_signed(y.dtype())) quotient = where(by.is_unit, -quotient, quotient);
+  return where(by.is_zero, -1, quotient);
 }
 
 // lax.rem takes the sign of the dividend, as C's fmod; x rem 0 is x.
@@ -219,30 +176,21 @@ Results rem(Ctx& c) {
   auto [x, y] = c.in<2>();
   const onnx::Args args{{"fmod", 1}};
   if (!may_trap(c, y)) return c.op.Mod(x, y, args);
-  const Divisor by = safe_divisor(c, y);
-  return c.op.Where(by.is_zero, x, c.op.Mod(x, by.safe, args));
+  const Divisor by = safe_divisor(y);
+  return where(by.is_zero, x, c.op.Mod(x, by.safe, args));
 }
 
 Results round(Ctx& c) {
   auto [x] = c.in<1>();
   if (!c.has("rounding_method") || c.param<std::string>("rounding_method") == "to_nearest_even") {
-    return c.op.Round(x);
+    return onnx::round(x);
   }
-  const Value size = c.op.Abs(x), whole = c.op.Floor(size);
-  const Value up = c.op.Add(whole, c.op.scalar_like(x, 1));
-  const Value is_up = c.op.GreaterOrEqual(c.op.Sub(size, whole), c.op.scalar_like(x, 0.5));
-  return c.op.Mul(c.op.Sign(x), c.op.Where(is_up, up, whole));
+  const Value size = abs(x), whole = floor(size);
+  return sign(x) * where(size - whole >= 0.5, whole + 1, whole);
 }
 
-Results rsqrt(Ctx& c) {
-  auto [x] = c.in<1>();
-  return c.op.Reciprocal(c.op.Sqrt(x));
-}
-
-Results square(Ctx& c) {
-  auto [x] = c.in<1>();
-  return c.op.Mul(x, x);
-}
+Results rsqrt(Ctx& c) { return reciprocal(sqrt(c.in(0))); }
+Results square(Ctx& c) { return c.in(0) * c.in(0); }
 
 constexpr Row kRows[] = {
     // sorted by primitive
@@ -276,7 +224,7 @@ constexpr Row kRows[] = {
     {"min", min},
     {"mul", same<"Mul">},
     {"neg", same<"Neg">},
-    {"pow", pow},
+    {"pow", same<"Pow">},
     {"rem", rem},
     {"round", round},
     {"rsqrt", rsqrt},

@@ -56,7 +56,7 @@ class Columns {
       lifted.resize(along.size(), Dim(1));
       begin = c_.reshape(begin, lifted);
     }
-    if (begin && offset) return c_.op.Add(begin, offset);
+    if (begin && offset) return begin + offset;
     if (begin) return begin;
     return offset ? offset : c_.reshape(c_.ints({0}), Dims(along.size(), Dim(1)));
   }
@@ -77,10 +77,8 @@ class Columns {
     const Dim limit =
         operand_[static_cast<std::size_t>(dim)] - windows_.size[static_cast<std::size_t>(dim)];
     if (outside_ == Outside::kNone || is_inside(entry - windows_.map.begin(), limit)) return begin;
-    const Value zero = c_.op.scalar(0, DType::kI64), last = scalar_dim(c_, limit);
-    const Value fitted = c_.op.Min(c_.op.Max(begin, zero), last);
-    const Value fits = c_.op.Equal(begin, fitted);
-    valid_ = valid_ ? c_.op.And(valid_, fits) : fits;
+    const Value fitted = min(max(begin, 0), scalar_dim(c_, limit)), fits = equal(begin, fitted);
+    valid_ = valid_ ? valid_ & fits : fits;
     return outside_ == Outside::kMoved ? fitted : begin;
   }
 

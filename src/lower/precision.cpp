@@ -17,16 +17,14 @@ int bias_of(std::int64_t bits) { return (1 << (bits - 1)) - 1; }
 Results nextafter(Ctx& c) {
   const Value x = c.in(0), to = c.in(1);
   const int mantissa = mantissa_bits(x.dtype()), bias = bias_of(exponent_bits(x.dtype()));
-  auto number = [&](double value) { return c.op.scalar_like(to, value); };
   const double largest = std::ldexp(2 - std::ldexp(1, -mantissa), bias);
-  const Value finite = c.op.Clip(x, number(-largest), number(largest));
-  const Value share = c.op.Mul(c.op.Abs(finite), number(std::ldexp(1.25, -mantissa - 1)));
-  const Value step = c.op.Max(share, number(std::ldexp(1, 1 - bias - mantissa)));
-  const Value moved =
-      c.op.Where(c.op.Greater(to, x), c.op.Add(finite, step), c.op.Sub(finite, step));
-  const Value result = c.op.Where(c.op.Equal(x, finite), moved, finite);
-  const Value any_nan = c.op.Or(c.op.IsNaN(x), c.op.IsNaN(to));
-  return c.op.Where(any_nan, c.op.Add(x, to), c.op.Where(c.op.Equal(x, to), to, result));
+  const Value finite = clip(x, -largest, largest);
+  const Value share = abs(finite) * std::ldexp(1.25, -mantissa - 1);
+  const Value step = max(share, std::ldexp(1, 1 - bias - mantissa));
+  const Value moved = where(to > x, finite + step, finite - step);
+  const Value result = where(equal(x, finite), moved, finite);
+  const Value any_nan = is_nan(x) | is_nan(to);
+  return where(any_nan, x + to, where(equal(x, to), to, result));
 }
 
 // Rounds to a multiple of 2^(floor(log2 |x|) - mantissa bits); with fewer exponent bits a number
@@ -34,22 +32,20 @@ Results nextafter(Ctx& c) {
 Results reduce_precision(Ctx& c) {
   const DType dtype = c.out_type().dtype;
   const Value x = c.cast(c.in(0), DType::kF64);
-  auto number = [&](double value) { return c.op.scalar_like(x, value); };
   const double smallest = std::ldexp(1, 1 - bias_of(exponent_bits(dtype)));  // normal number
-  const Value size =
-      c.op.Clip(c.op.Abs(x), number(smallest), number(std::numeric_limits<double>::max()));
-  const auto mantissa = static_cast<double>(c.param<std::int64_t>("mantissa_bits"));
-  const Value unit = two_to(c, c.op.Sub(floor_log2(c, size), number(mantissa)));
-  Value result = c.op.Mul(c.op.Round(c.op.Div(x, unit)), unit);
+  const Value size = clip(abs(x), smallest, std::numeric_limits<double>::max());
+  const Value mantissa = like(x, static_cast<double>(c.param<std::int64_t>("mantissa_bits")));
+  const Value unit = two_to(floor_log2(size) - mantissa);
+  Value result = round(x / unit) * unit;
   const auto exponent = c.param<std::int64_t>("exponent_bits");
   if (exponent < exponent_bits(dtype)) {
     const int bias = bias_of(exponent);
-    const Value rounded = c.op.Abs(result);
-    const Value infinite = c.op.Mul(result, number(std::numeric_limits<double>::infinity()));
-    const Value too_large = c.op.GreaterOrEqual(rounded, number(std::ldexp(1, bias + 1)));
-    const Value too_small = c.op.Less(rounded, number(std::ldexp(1, 1 - bias)));
-    result = c.op.Where(too_small, c.op.Mul(result, number(0)), result);
-    result = c.op.Where(too_large, infinite, result);
+    const Value rounded = abs(result);
+    const Value infinite = result * std::numeric_limits<double>::infinity();
+    const Value too_large = rounded >= std::ldexp(1, bias + 1);
+    const Value too_small = rounded < std::ldexp(1, 1 - bias);
+    result = where(too_small, result * 0, result);
+    result = where(too_large, infinite, result);
   }
   return c.cast(result, dtype);
 }

@@ -10,29 +10,23 @@ namespace {
 
 // Numbers that stand for x in an order where NaN comes last; the first decides, then the next. In
 // f64 the infinities of narrower floats have room below the one that stands for NaN.
-Values keys_of(Ctx& c, Value x) {
+Values keys_of(const Value& x) {
   if (!is_float(x.dtype())) return {x};
-  const Value is_nan = c.op.IsNaN(x);
-  if (x.dtype() == DType::kF64) {
-    return {c.cast(is_nan, DType::kI32), c.op.Where(is_nan, c.op.scalar_like(x, 0), x)};
-  }
-  const Value wide = c.cast(x, DType::kF64);
-  const Value finite =
-      c.op.Clip(wide, c.op.scalar_like(wide, -1e300), c.op.scalar_like(wide, 1e300));
-  const double infinity = std::numeric_limits<double>::infinity();
-  return {c.op.Where(is_nan, c.op.scalar_like(wide, infinity), finite)};
+  const Value nan = is_nan(x);
+  if (x.dtype() == DType::kF64) return {cast(nan, DType::kI32), where(nan, 0, x)};
+  const Value finite = clip(cast(x, DType::kF64), -1e300, 1e300);
+  return {where(nan, std::numeric_limits<double>::infinity(), finite)};
 }
 
 // top_k orders floats by their bits: -NaN, -inf, …, -0, 0, …, inf, NaN. ONNX sees them from opset
 // 26 on; before it the signs of zeros and of NaNs do not count.
 Values total_order_keys_of(Ctx& c, Value x) {
-  if (!is_float(x.dtype()) || c.op.opset() < 26) return keys_of(c, x);
+  if (!is_float(x.dtype()) || c.op.opset() < 26) return keys_of(x);
   const bool is_double = x.dtype() == DType::kF64;
   const Value bits = c.op.BitCast(is_double ? x : c.cast(x, DType::kF32),
                                   onnx::Args{{"to", is_double ? DType::kI64 : DType::kI32}});
-  const Value sign = c.op.scalar_like(bits, is_double ? -0x1p63 : -0x1p31);
-  const Value is_negative = c.op.Less(bits, c.op.scalar_like(bits, 0));
-  return {c.op.Where(is_negative, c.op.BitwiseNot(c.op.Sub(bits, sign)), bits)};
+  const Value sign = like(bits, is_double ? -0x1p63 : -0x1p31), is_negative = bits < 0;
+  return {where(is_negative, c.op.BitwiseNot(bits - sign), bits)};
 }
 
 struct Direction {
@@ -76,7 +70,7 @@ Results sort(Ctx& c) {
   const auto count = static_cast<std::size_t>(c.param<std::int64_t>("num_keys"));
   Values keys;
   for (std::size_t i = 0; i < count; ++i) {
-    const Values more = keys_of(c, in[i]);
+    const Values more = keys_of(in[i]);
     keys.insert(keys.end(), more.begin(), more.end());
   }
   const Dim size = in[0].shape()[static_cast<std::size_t>(order.axis)];
@@ -115,7 +109,7 @@ Results approx_top_k(Ctx& c) {
   const auto given = c.param<std::int64_t>("reduction_dimension");
   const auto axis = given < 0 ? given + static_cast<std::int64_t>(x.rank()) : given;
   const Direction order{axis, c.param<bool>("is_max_k")};
-  return first_of(c, x, keys_of(c, x), front::get_dim(c.eqn(), "k"), order);
+  return first_of(c, x, keys_of(x), front::get_dim(c.eqn(), "k"), order);
 }
 
 constexpr Row kRows[] = {{"approx_top_k", approx_top_k}, {"sort", sort}, {"top_k", top_k}};

@@ -112,7 +112,11 @@ Builder::Builder(Builder& outer, Graph& graph)
 
 Builder::~Builder() = default;
 
-Values Builder::wrap(const std::vector<ValueId>& ids) const {
+bool Builder::is_inside(const Builder& other) const {
+  return this == &other || (impl_->outer && impl_->outer->is_inside(other));
+}
+
+Values Builder::wrap(const std::vector<ValueId>& ids) {
   Values values;
   for (ValueId id : ids) values.push_back(wrap(id));
   return values;
@@ -176,9 +180,9 @@ Value Builder::ints(std::vector<std::int64_t> values) { return constant(int64s(v
 
 Value Builder::scalar(double value, DType dtype) { return constant(jaxport::scalar(dtype, value)); }
 
-const Tensor* Builder::known(const Value& value) const {
+const Tensor* Builder::known(ValueId id) const {
   for (const Builder* scope = this; scope != nullptr; scope = scope->impl_->outer) {
-    const auto found = scope->impl_->known.find(value.id());
+    const auto found = scope->impl_->known.find(id);
     if (found == scope->impl_->known.end()) continue;
     return found->second.size() <= kSmallElements ? &found->second : nullptr;
   }
@@ -191,7 +195,7 @@ const std::vector<ValueId>& Builder::append(Node node) {
   for (ValueId id : node.in) {
     const TensorType* type = nullptr;
     if (id != kAbsent && model_.values[id].type) type = &*model_.values[id].type;
-    in.push_back({type, known(wrap(id))});
+    in.push_back({type, known(id)});
   }
   node.origin = impl_->origin;
   std::vector<std::optional<TensorType>> types = infer(model_, schema, node, in, dtypes_);

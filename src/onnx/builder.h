@@ -18,8 +18,9 @@ class Builder;
 class Value {
  public:
   Value() = default;  // an absent optional input
-  Value(const Builder* builder, ValueId id) : builder_(builder), id_(id) {}
+  Value(Builder* builder, ValueId id) : builder_(builder), id_(id) {}
   ValueId id() const { return id_; }
+  Builder& builder() const { return *builder_; }  // whose graph arithmetic on it adds to (expr.h)
   explicit operator bool() const { return id_ != kAbsent; }
   DType dtype() const;
   const Dims& shape() const;  // JXP-BUG when unknown: everything that lowering builds has a shape
@@ -28,7 +29,7 @@ class Value {
   friend bool operator==(const Value& a, const Value& b) { return a.id_ == b.id_; }
 
  private:
-  const Builder* builder_ = nullptr;
+  Builder* builder_ = nullptr;
   ValueId id_ = kAbsent;
 };
 using Values = std::vector<Value>;
@@ -72,6 +73,7 @@ class Builder {
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 
+  bool is_inside(const Builder& other) const;  // true of the same graph, too
   int opset() const { return opset_; }
   Model& model() { return model_; }
   const ValueInfo& info(ValueId id) const { return model_.values[id]; }
@@ -86,7 +88,8 @@ class Builder {
   Value scalar(double value, DType dtype);       // rank 0
   Value scalar_like(const Value& like, double value) { return scalar(value, like.dtype()); }
   // The content of a small constant (at most 64 elements), when the value is one.
-  const Tensor* known(const Value& value) const;
+  const Tensor* known(ValueId id) const;
+  const Tensor* known(const Value& value) const { return known(value.id()); }
 
   // --- nodes. JXP-BUG when the op is unknown or newer than the opset, or a node does not fit it.
   Value call(std::string_view op, const Values& in, Args args = {});
@@ -114,8 +117,8 @@ class Builder {
   const std::vector<ValueId>& append(Node node);  // checks, infers; fills node.out with new values
   Value add_initializer(StridedView view, jaxport::Shape shape, std::string name);
   ValueId add_value(std::optional<TensorType> type, std::string name = "");
-  Value wrap(ValueId id) const { return {this, id}; }
-  Values wrap(const std::vector<ValueId>& ids) const;
+  Value wrap(ValueId id) { return {this, id}; }
+  Values wrap(const std::vector<ValueId>& ids);
 
   Model& model_;
   int opset_;

@@ -87,7 +87,7 @@ class Slices {
   static std::optional<Ints> constant(const Builder& op, const std::vector<ValueId>& in,
                                       std::size_t i) {
     if (i >= in.size() || in[i] == onnx::kAbsent) return Ints{};
-    const Tensor* tensor = op.known(Value(&op, in[i]));
+    const Tensor* tensor = op.known(in[i]);
     if (!tensor) return std::nullopt;
     Ints values;
     for (std::int64_t k = 0; k < tensor->size(); ++k) values.push_back(tensor->int_at(k));

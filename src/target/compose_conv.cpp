@@ -2,6 +2,7 @@
 // Convolution as a matrix product over the windows of the input.
 #include <limits>
 
+#include "onnx/expr.h"
 #include "target/compose.h"
 
 namespace jaxport::target {
@@ -65,12 +66,10 @@ Value padded_to_same(Builder& op, const Value& x, const std::vector<Window>& win
   }
   const auto all = [&](std::int64_t number) { return op.ints(Ints(windows.size(), number)); };
   const Value sizes = op.Shape(x, onnx::Args{{"start", 2}}), steps = op.ints(strides);
-  const Value last = op.Div(op.Sub(sizes, all(1)), steps);  // the first element of the last window
-  const Value needed = op.Add(op.Mul(last, steps), op.ints(spans));
-  const Value total = op.Max(op.Sub(needed, sizes), all(0));
-  const Value low = op.Div(total, all(2)), none = op.ints({0, 0});
-  const Value pads =
-      op.Concat(Values{none, low, none, op.Sub(total, low)}, onnx::Args{{"axis", 0}});
+  const Value last = (sizes - all(1)) / steps;  // the first element of the last window
+  const Value total = max(last * steps + op.ints(spans) - sizes, all(0));
+  const Value low = total / all(2), none = op.ints({0, 0});
+  const Value pads = op.Concat(Values{none, low, none, total - low}, onnx::Args{{"axis", 0}});
   return op.call_with_shape("Pad", {x, pads}, {}, std::move(shape));
 }
 
@@ -105,7 +104,7 @@ std::optional<Value> compose_conv(Builder& op, const Node& node) {
   if (node.in.size() < 3) return result;
   Ints bias_shape(spatial + 1, 1);
   bias_shape[0] = out;
-  return op.Add(result, op.Reshape(Value(&op, node.in[2]), op.ints(bias_shape)));
+  return result + op.Reshape(Value(&op, node.in[2]), op.ints(bias_shape));
 }
 
 }  // namespace jaxport::target

@@ -2,6 +2,7 @@
 // Integer ops whose kernels are wrong for large numbers, by ops whose kernels are right.
 #include <algorithm>
 
+#include "onnx/expr.h"
 #include "target/compose.h"
 
 namespace jaxport::target {
@@ -13,15 +14,8 @@ using onnx::Node;
 using onnx::Value;
 using Ints = std::vector<std::int64_t>;
 
-Value number(Builder& op, const Value& like, std::int64_t value) {
-  return op.constant(int_scalar(like.dtype(), value));
-}
-Value cast(Builder& op, const Value& x, DType to) { return op.Cast(x, Args{{"to", to}}); }
-
-Value larger(Builder& op, const Value& a, const Value& b) {
-  return op.Where(op.Greater(a, b), a, b);
-}
-Value smaller(Builder& op, const Value& a, const Value& b) { return op.Where(op.Less(a, b), a, b); }
+Value larger(const Value& a, const Value& b) { return where(a > b, a, b); }
+Value smaller(const Value& a, const Value& b) { return where(a < b, a, b); }
 
 // --- reductions
 
@@ -34,7 +28,7 @@ struct Reduction {
 std::optional<Ints> axes_of(const Builder& op, const Node& node) {
   if (const onnx::Attribute* attr = node.attr("axes")) return std::get<Ints>(attr->value);
   if (node.in.size() < 2 || node.in[1] == onnx::kAbsent) return Ints{};
-  const Tensor* known = op.known(Value(&op, node.in[1]));
+  const Tensor* known = op.known(node.in[1]);
   if (known == nullptr) return std::nullopt;
   Ints axes;
   for (std::int64_t i = 0; i < known->size(); ++i) axes.push_back(known->int_at(i));
@@ -42,7 +36,7 @@ std::optional<Ints> axes_of(const Builder& op, const Node& node) {
 }
 
 // nullopt when the axes are computed at run time.
-std::optional<Reduction> reduction_of(const Builder& op, const Node& node) {
+std::optional<Reduction> reduction_of(Builder& op, const Node& node) {
   std::optional<Ints> axes = axes_of(op, node);
   if (!axes) return std::nullopt;
   const Value x(&op, node.in[0]);
@@ -78,7 +72,8 @@ Value product(Builder& op, Value x, std::int64_t axis) {
     shape.push_back(x.shape()[i]);
   }
   const Value one = op.call_with_shape(
-      "Expand", {number(op, x, 1), op.Gather(op.Shape(x), op.ints(others))}, {}, shape);
+      "Expand", {op.constant(int_scalar(x.dtype(), 1)), op.Gather(op.Shape(x), op.ints(others))},
+      {}, shape);
   if (!x.shape()[static_cast<std::size_t>(axis)].is_static()) {
     const onnx::Values parts{op.Unsqueeze(one, op.ints({axis})), x};
     x = op.Concat(parts, Args{{"axis", axis}});
@@ -96,7 +91,7 @@ Value product(Builder& op, Value x, std::int64_t axis) {
 std::optional<Value> compose_max(Builder& op, const Node& node) {
   Value result(&op, node.in[0]);
   for (std::size_t i = 1; i < node.in.size(); ++i) {
-    result = larger(op, result, Value(&op, node.in[i]));
+    result = larger(result, Value(&op, node.in[i]));
   }
   return result;
 }
@@ -104,7 +99,7 @@ std::optional<Value> compose_max(Builder& op, const Node& node) {
 std::optional<Value> compose_min(Builder& op, const Node& node) {
   Value result(&op, node.in[0]);
   for (std::size_t i = 1; i < node.in.size(); ++i) {
-    result = smaller(op, result, Value(&op, node.in[i]));
+    result = smaller(result, Value(&op, node.in[i]));
   }
   return result;
 }
@@ -114,21 +109,21 @@ std::optional<Value> compose_clip(Builder& op, const Node& node) {
     return Value(&op, i < node.in.size() ? node.in[i] : onnx::kAbsent);
   };
   Value result(&op, node.in[0]);
-  if (bound(1)) result = larger(op, result, bound(1));
-  return bound(2) ? smaller(op, result, bound(2)) : result;
+  if (bound(1)) result = larger(result, bound(1));
+  return bound(2) ? smaller(result, bound(2)) : result;
 }
 
 // x fmod y = x - (x / y) * y; without signs it is the other kind of Mod.
 std::optional<Value> compose_mod(Builder& op, const Node& node) {
   const Value x(&op, node.in[0]), y(&op, node.in[1]);
   if (is_unsigned(x.dtype())) return op.Mod(x, y);
-  return op.Sub(x, op.Mul(op.Div(x, y), y));
+  return x - x / y * y;
 }
 
 // sign(x) = (x > 0) - (x < 0)
 std::optional<Value> compose_sign(Builder& op, const Node& node) {
-  const Value x(&op, node.in[0]), zero = number(op, x, 0);
-  return op.Sub(cast(op, op.Greater(x, zero), x.dtype()), cast(op, op.Less(x, zero), x.dtype()));
+  const Value x(&op, node.in[0]);
+  return cast(x > 0, x.dtype()) - cast(x < 0, x.dtype());
 }
 
 std::optional<Value> compose_reduce_max(Builder& op, const Node& node) {
@@ -151,15 +146,14 @@ std::optional<Value> compose_reduce_prod(Builder& op, const Node& node) {
 std::optional<Value> compose_reduce_sum(Builder& op, const Node& node) {
   const std::optional<Reduction> reduction = reduction_of(op, node);
   if (!reduction) return std::nullopt;
-  const Value x = reduction->x, unit = number(op, x, std::int64_t{1} << 32);
-  const DType half = is_signed(x.dtype()) ? DType::kI32 : DType::kU32;
-  const Value lo = cast(op, cast(op, x, DType::kU32), x.dtype());
-  const Value hi = cast(op, op.Div(op.Sub(x, lo), unit), half);
+  constexpr std::int64_t kUnit = std::int64_t{1} << 32;
+  const Value x = reduction->x, lo = cast(cast(x, DType::kU32), x.dtype());
+  const Value hi = cast((x - lo) / kUnit, is_signed(x.dtype()) ? DType::kI32 : DType::kU32);
   const auto sum = [&](const Value& part) {
     return op.ReduceSum(part, op.ints(reduction->axes),
                         Args{{"keepdims", reduction->keeps_dims ? 1 : 0}});
   };
-  return op.Add(op.Mul(cast(op, sum(hi), x.dtype()), unit), sum(lo));
+  return cast(sum(hi), x.dtype()) * kUnit + sum(lo);
 }
 
 }  // namespace jaxport::target

@@ -70,7 +70,7 @@ class Keeper {
   std::optional<Scale> scale_of(const Builder& op, const Node& node) const {
     const auto at = scale_operand(op, node);
     if (!at || !is_merged_dtype(model_, node.out[0])) return std::nullopt;
-    const double factor = op.known(Value(&op, node.in[*at]))->at(0);
+    const double factor = op.known(node.in[*at])->at(0);
     return Scale{*at, fits_alpha(factor, model_.values[node.out[0]].type->dtype)};
   }
 
@@ -119,7 +119,7 @@ class Keeper {
   // The constant as often as the last dim of the product that is no unit dim is long.
   Value repeated(Builder& op, ValueId constant, const Value& other) const {
     const Tensor element =
-        scalar(model_.values[constant].type->dtype, op.known(Value(&op, constant))->at(0));
+        scalar(model_.values[constant].type->dtype, op.known(constant)->at(0));
     const Dims& dims = other.shape();
     const auto last = std::ranges::find_if_not(dims.rbegin(), dims.rend(), is_unit);
     const auto units = static_cast<std::size_t>(last - dims.rbegin());
@@ -143,7 +143,7 @@ std::optional<std::size_t> scale_operand(const Builder& op, const Node& node) {
   const bool divides = node.op == "Div";
   if (!divides && node.op != "Mul") return std::nullopt;
   for (std::size_t i = divides ? 1 : 0; i < 2; ++i) {
-    const Tensor* constant = op.known(Value(&op, node.in[i]));
+    const Tensor* constant = op.known(node.in[i]);
     if (constant && constant->size() == 1) return i;
   }
   return std::nullopt;

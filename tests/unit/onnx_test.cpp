@@ -4,6 +4,7 @@
 
 #include "jaxport/error.h"
 #include "onnx/builder.h"
+#include "onnx/expr.h"
 
 namespace jaxport::onnx {
 namespace {
@@ -310,6 +311,35 @@ TEST_F(OnnxTest, control_flow_has_the_types_of_its_subgraphs) {
   EXPECT_THAT(results[0].shape(), ElementsAre(3));
   EXPECT_THAT(results[1].shape(), ElementsAre(b, 3));
   EXPECT_EQ(results[1].dtype(), DType::kF16);
+}
+
+// --- arithmetic
+
+TEST_F(OnnxTest, arithmetic_is_the_same_as_calls) {
+  const Value a = x({2, 3}), b = x({3});
+  EXPECT_EQ(a * 0.5 + b, op.Add(op.Mul(a, op.scalar(0.5, DType::kF32)), b));
+  EXPECT_EQ(where(a < b, -a, 1 / b),
+            op.Where(op.Less(a, b), op.Neg(a), op.Div(op.scalar(1, DType::kF32), b)));
+  const double coefficients[] = {3, 2, 1};
+  EXPECT_EQ(polynomial(coefficients, b), (3 * b + 2) * b + 1);
+  EXPECT_EQ(cast(a, DType::kF32), a);
+}
+
+TEST_F(OnnxTest, whole_numbers_in_arithmetic_are_exact) {
+  const std::int64_t large = (std::int64_t{1} << 53) + 1;
+  const Value i = indices({3});
+  EXPECT_EQ(i + large, op.Add(i, op.constant(int_scalar(DType::kI64, large))));
+}
+
+TEST_F(OnnxTest, arithmetic_with_a_value_of_a_subgraph_belongs_to_the_subgraph) {
+  const Value outside = x({3});
+  Graph body;
+  Builder inner(op, body);
+  const Value inside = inner.input("", f32({3}));
+  const Value sum = outside + inside;
+  EXPECT_EQ(&sum.builder(), &inner);
+  EXPECT_EQ(body.nodes.size(), 1u);
+  EXPECT_EQ(&where(outside > 0, inside, outside).builder(), &inner);
 }
 
 // --- sharing
