@@ -17,9 +17,7 @@ Ctx::Ctx(onnx::Builder& builder, ShapeValues& shapes, const front::Eqn& eqn, Val
       eqn_(eqn),
       operands_(std::move(operands)),
       in_types_(in_types),
-      out_types_(out_types) {
-  for (Value& operand : operands_) operand = here(operand);
-}
+      out_types_(out_types) {}
 
 Ctx& Ctx::with_regions(std::size_t count, EmitRegion emit) {
   region_count_ = count;
@@ -76,11 +74,11 @@ Dims Ctx::param<Dims>(std::string_view name) const {
   return front::get_dims(eqn_, name);
 }
 
-Value Ctx::shape(const Dims& dims) { return here(shapes_.shape(dims)); }
-Value Ctx::dim(const Dim& dim) { return here(shapes_.dim(dim)); }
-Value Ctx::reshape(Value x, const Dims& dims) { return here(shapes_.reshape(x, dims)); }
-Value Ctx::expand(Value x, const Dims& dims) { return here(shapes_.expand(x, dims)); }
-Value Ctx::cast(Value x, DType dtype) { return onnx::cast(here(x), dtype); }
+Value Ctx::shape(const Dims& dims) { return shapes_.shape(dims); }
+Value Ctx::dim(const Dim& dim) { return shapes_.dim(dim); }
+Value Ctx::reshape(Value x, const Dims& dims) { return shapes_.reshape(x, dims); }
+Value Ctx::expand(Value x, const Dims& dims) { return shapes_.expand(x, dims); }
+Value Ctx::cast(Value x, DType dtype) { return onnx::cast(x, dtype); }
 
 Value Ctx::transpose(Value x, const Ints& perm) {
   return std::ranges::is_sorted(perm) ? x : op.Transpose(x, onnx::Args{{"perm", perm}});

@@ -86,8 +86,6 @@ class Ctx {
 
  private:
   void expect_operands(std::size_t count) const;
-  // Arithmetic on a value of a graph around belongs to this graph: it may run seldom or never.
-  Value here(const Value& value) { return {&op, value.id()}; }
   ShapeValues& shapes_;
   const front::Eqn& eqn_;
   Values operands_;

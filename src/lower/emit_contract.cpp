@@ -189,9 +189,7 @@ void consider_two_activations(const Emission& e, const Node& node, std::size_t x
 
 // preferred_element_type: products are formed in the result's type.
 Value product(Emission& e, std::string_view op, const Node& node, Values factors) {
-  for (Value& factor : factors) {
-    if (factor.dtype() != node.dtype) factor = e.op.Cast(factor, onnx::Args{{"to", node.dtype}});
-  }
+  for (Value& factor : factors) factor = cast(factor, node.dtype);
   return e.op.call(op, factors);
 }
 

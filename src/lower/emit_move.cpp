@@ -164,9 +164,7 @@ Value end_of(Emission& e, const Node& slice, const Dim& rest) {
 }  // namespace
 
 void emit_iota(Emission& e, const Node& node) {
-  Value counted = e.shapes.range(node.axis_size(0));
-  if (node.dtype != DType::kI64) counted = e.op.Cast(counted, onnx::Args{{"to", node.dtype}});
-  e.values.define(node, counted, {node.out[0]});
+  e.values.define(node, cast(e.shapes.range(node.axis_size(0)), node.dtype), {node.out[0]});
 }
 
 // Rows and columns in the order that is wanted: the other one has the opposite diagonal.
@@ -182,9 +180,7 @@ void emit_eye(Emission& e, const Node& node) {
   const Value zeros = e.op.call_with_shape("ConstantOfShape", {e.shapes.shape(shape)}, {}, shape);
   const Value ones = e.op.EyeLike(
       zeros, onnx::Args{{"dtype", dtype}, {"k", order == natural ? diagonal : -diagonal}});
-  e.values.define(node,
-                  dtype == node.dtype ? ones : e.op.Cast(ones, onnx::Args{{"to", node.dtype}}),
-                  {{order[0]}, {order[1]}});
+  e.values.define(node, cast(ones, node.dtype), {{order[0]}, {order[1]}});
 }
 
 void emit_pick(Emission& e, const Node& node) {
@@ -302,69 +298,54 @@ void emit_stack(Emission& e, const Node& node) {
       node, e.op.call("Concat", parts, {{"axis", static_cast<std::int64_t>(dim_index)}}), result);
 }
 
-void emit_concat(Emission& e, const Node& node) {
+namespace {
+
+// The arrangements that operands of a concatenation have, and the wish, as those of the result.
+std::vector<Arrangement> concat_candidates(const Emission& e, const Node& node) {
   const Label to = node.role("o")[0];
   const Labels out = axis::flatten(node.out);
-  const LabelSet all(node.sizes.size(), out);
-  auto piece = [&](std::size_t j) -> std::optional<Label> {
-    const Labels& label = node.role("i" + std::to_string(j));
-    return label.empty() ? std::nullopt : std::optional(label[0]);
-  };
-  // The result's arrangement as operand j sees it.
-  auto seen_by = [&](const Arrangement& arrangement, std::size_t j) {
-    Arrangement result;
-    for (const Labels& dim : arrangement) {
-      Labels& labels = result.emplace_back();
-      for (Label label : dim) {
-        if (label != to) labels.push_back(label);
-        if (label == to && piece(j)) labels.push_back(*piece(j));
-      }
-    }
-    return result;
-  };
+  const auto pieces = axis::piece_labels(node);
   std::vector<Arrangement> candidates;
   for (std::size_t j = 0; j < node.edges.size(); ++j) {
-    if (e.values.is_constant(node.edges[j])) continue;
     for (Arrangement seen : e.values.arrangements(node.edges[j], node.sizes)) {
-      if (piece(j)) seen = renamed(std::move(seen), *piece(j), to);
+      if (pieces[j]) seen = renamed(std::move(seen), *pieces[j], to);
       const LabelSet have(node.sizes.size(), seen);
-      if (have.has_all(out)) {
-        candidates.push_back(std::move(seen));
-      } else if (!have.has(to) &&
-                 have.drop(out).size() == 1) {  // a piece of size 1: its unit dim, or a new one
+      const bool is_single = !have.has(to) && have.drop(out).size() == 1;
+      if (is_single) {  // a piece of size 1: its unit dim, or a new one
         auto unit = std::ranges::find_if(seen, [](const Labels& dim) { return dim.empty(); });
         if (unit == seen.end()) unit = seen.insert(seen.begin(), Labels{});
         unit->push_back(to);
-        candidates.push_back(std::move(seen));
       }
+      if (is_single || have.has_all(out)) candidates.push_back(std::move(seen));
     }
   }
-  if (auto wish = wanted(e, node, all)) {
-    Arrangement singles;
-    for (Label label : axis::flatten(*wish)) singles.push_back({label});
-    candidates.push_back(hint(e, node)->order_only ? std::move(singles) : std::move(*wish));
+  if (auto wish = wanted(e, node, LabelSet(node.sizes.size(), out))) {
+    const bool is_order = hint(e, node)->order_only;
+    candidates.push_back(is_order ? axis::axis_each(axis::flatten(*wish)) : std::move(*wish));
   }
-  if (candidates.empty()) {
-    Arrangement& singles = candidates.emplace_back();
-    for (Label label : out) singles.push_back({label});
-  }
+  if (candidates.empty()) candidates.push_back(axis::axis_each(out));
   for (Arrangement& candidate : candidates) candidate = split_before(candidate, to);
-  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
-    double cost = regret(e, node, candidate);
-    for (std::size_t j = 0; j < node.edges.size(); ++j) {
-      if (e.values.is_constant(node.edges[j])) continue;
-      const LabelSet mine(node.sizes.size(), node.edges[j].axes);
-      const Arrangement theirs = seen_by(candidate, j);
-      Arrangement present;
-      for (const Labels& dim : theirs) present.push_back(mine.keep(dim));
-      cost += e.values.price(node.edges[j], node.sizes, present);
-      if (!mine.has_all(axis::flatten(theirs))) cost += kExpandPrice;
-    }
-    return cost;
-  });
+  return candidates;
+}
+
+}  // namespace
+
+void emit_concat(Emission& e, const Node& node) {
+  const Label to = node.role("o")[0];
+  const auto pieces = axis::piece_labels(node);
+  const Arrangement best =
+      cheapest_of(concat_candidates(e, node), [&](const Arrangement& candidate) {
+        double cost = regret(e, node, candidate);
+        for (std::size_t j = 0; j < node.edges.size(); ++j) {
+          const Arrangement theirs = renamed(candidate, to, pieces[j]);
+          cost += e.values.price_full(node.edges[j], node.sizes, theirs);
+        }
+        return cost;
+      });
   Values parts;
   for (std::size_t j = 0; j < node.edges.size(); ++j) {
-    parts.push_back(e.values.bring_full(node.edges[j], node.sizes, seen_by(best, j)));
+    const Arrangement theirs = renamed(best, to, pieces[j]);
+    parts.push_back(e.values.bring_full(node.edges[j], node.sizes, theirs));
   }
   const auto physical = static_cast<std::int64_t>(dim_with(best, to));
   e.values.define(node, e.op.call("Concat", parts, {{"axis", physical}}), best);

@@ -51,8 +51,6 @@ Value reduced(onnx::Builder& op, std::string_view name, Value x, const Ints& axe
   return op.call(name, {x, op.ints(axes)}, {{"keepdims", keep}});
 }
 
-Value cast(onnx::Builder& op, Value x, DType to) { return op.Cast(x, onnx::Args{{"to", to}}); }
-
 // Of truth values, or of integers 0 and 1: all = min, any = max, xor = sum modulo 2.
 Value reduced_logical(onnx::Builder& op, const axis::Node& node, Value x, const Ints& axes,
                       bool keep) {
@@ -61,12 +59,11 @@ Value reduced_logical(onnx::Builder& op, const axis::Node& node, Value x, const 
     return onnx::can_be_zero(x.shape()[static_cast<std::size_t>(axis)]);
   };
   if (x.dtype() == DType::kBool && std::ranges::any_of(axes, can_be_empty)) {
-    return cast(op, reduced_logical(op, node, cast(op, x, DType::kU8), axes, keep), DType::kBool);
+    return cast(reduced_logical(op, node, cast(x, DType::kU8), axes, keep), DType::kBool);
   }
   if (node.name == "reduce_and") return reduced(op, "ReduceMin", x, axes, keep);
   if (node.name == "reduce_or") return reduced(op, "ReduceMax", x, axes, keep);
-  const Value sum = reduced(op, "ReduceSum", cast(op, x, DType::kI64), axes, keep);
-  return cast(op, op.Mod(sum, op.scalar(2, DType::kI64)), x.dtype());
+  return cast(reduced(op, "ReduceSum", cast(x, DType::kI64), axes, keep) % 2, x.dtype());
 }
 
 // Bit by bit, the bits along a new last dim: x as u64 divided by 1, 2, 4, …
@@ -75,15 +72,15 @@ Value reduced_bits(onnx::Builder& op, const axis::Node& node, Value x, const Int
   Ints places;
   for (int bit = 0; bit < bit_width(node.dtype); ++bit)
     places.push_back(static_cast<std::int64_t>(std::uint64_t{1} << bit));
-  const Value wide = op.Unsqueeze(cast(op, x, DType::kU64), op.ints({-1}));
-  const Value shifted = op.Div(wide, cast(op, op.ints(places), DType::kU64));
-  const Value bits = cast(op, op.Mod(shifted, op.scalar_like(shifted, 2)), DType::kI64);
+  const Value wide = op.Unsqueeze(cast(x, DType::kU64), op.ints({-1}));
+  const Value shifted = wide / cast(op.ints(places), DType::kU64);
+  const Value bits = cast(shifted % 2, DType::kI64);
   const Value result = reduced_logical(op, node, bits, axes, keep);
   // Counted from the back, ONNX Runtime 1.31 would not reduce an axis of an empty array.
   const auto last = static_cast<std::int64_t>(result.rank()) - 1;
   const Value sum =
-      op.ReduceSum(op.Mul(result, op.ints(places)), op.ints({last}), onnx::Args{{"keepdims", 0}});
-  return cast(op, sum, node.dtype);
+      op.ReduceSum(result * op.ints(places), op.ints({last}), onnx::Args{{"keepdims", 0}});
+  return cast(sum, node.dtype);
 }
 
 bool is_gone(const Labels& dim, const LabelSet& kept) { return !dim.empty() && !kept.has_any(dim); }

@@ -123,14 +123,7 @@ double rope_price(const Emission& e, const Node& node, const RopeLabels& labels,
   const Arrangement value = form.arrange(labels.head), table = form.tables(labels);
   double cost = e.values.price(node.edges[0], node.sizes, value) + regret(e, node, value) +
                 (form.three ? 0 : 0.5) + (form.heads.empty() ? 0.25 : 0);
-  for (std::size_t i : {1u, 2u}) {
-    const LabelSet mine(node.sizes.size(), node.edges[i].axes);
-    Arrangement present;
-    for (const Labels& dim : table) present.push_back(mine.keep(dim));
-    cost += e.values.price(node.edges[i], node.sizes, present);
-    const bool repeats = !mine.has_all(axis::flatten(table));
-    if (repeats && !e.values.is_constant(node.edges[i])) cost += kExpandPrice;
-  }
+  for (std::size_t i : {1u, 2u}) cost += e.values.price_full(node.edges[i], node.sizes, table);
   return cost;
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "jaxport/error.h"
+#include "onnx/expr.h"
 
 namespace jaxport::lower {
 
@@ -30,7 +31,7 @@ Value ShapeValues::read(const Source& source) {
 
 Value ShapeValues::dim(const Dim& dim) {
   if (dim.is_static()) return op_.ints({dim.value()});
-  if (outer_) return outer_->dim(dim);
+  if (outer_) return {&op_, outer_->dim(dim).id()};
   auto found = std::ranges::find(known_, dim, &std::pair<Dim, Value>::first);
   if (found != known_.end()) return found->second;
   auto source = std::ranges::find(sources_, dim, &Source::size);
@@ -39,7 +40,7 @@ Value ShapeValues::dim(const Dim& dim) {
     value = read(*source);
   } else {
     for (const DimTerm& summand : dim.expr()->terms) {
-      value = value ? op_.Add(value, term(summand)) : term(summand);
+      value = value ? value + term(summand) : term(summand);
     }
   }
   known_.emplace_back(dim, value);
@@ -50,10 +51,10 @@ Value ShapeValues::term(const DimTerm& term) {
   Value value;
   for (const DimFactor& factor : term.factors) {
     const Value base = atom(*factor.atom);
-    for (int i = 0; i < factor.power; ++i) value = value ? op_.Mul(value, base) : base;
+    for (int i = 0; i < factor.power; ++i) value = value ? value * base : base;
   }
   if (!value) return op_.ints({term.coefficient});
-  return term.coefficient == 1 ? value : op_.Mul(value, op_.ints({term.coefficient}));
+  return term.coefficient == 1 ? value : value * op_.ints({term.coefficient});
 }
 
 Value ShapeValues::atom(const DimAtom& atom) {
@@ -61,17 +62,17 @@ Value ShapeValues::atom(const DimAtom& atom) {
   const Value lhs = dim(atom.lhs), rhs = dim(atom.rhs);
   switch (atom.op) {
     case DimAtom::Op::kMax:
-      return op_.Max(lhs, rhs);
+      return max(lhs, rhs);
     case DimAtom::Op::kMin:
-      return op_.Min(lhs, rhs);
+      return min(lhs, rhs);
     case DimAtom::Op::kMod:
-      return op_.Mod(lhs, rhs);
+      return lhs % rhs;
     default:
       break;
   }
   // ONNX Div truncates; floor differs for a negative numerator only.
-  if (less_equal(Dim(0), atom.lhs) == Truth::kYes) return op_.Div(lhs, rhs);
-  return op_.Div(op_.Sub(lhs, op_.Mod(lhs, rhs)), rhs);
+  if (less_equal(Dim(0), atom.lhs) == Truth::kYes) return lhs / rhs;
+  return (lhs - lhs % rhs) / rhs;
 }
 
 namespace {
@@ -148,11 +149,11 @@ Value ShapeValues::solve(const std::string& name, const Source& source) {
     if (mentions(summand, name)) {
       factor = *divided(summand, name);
     } else {
-      value = op_.Sub(value, term(summand));
+      value = value - term(summand);
     }
   }
   const bool is_one = factor.coefficient == 1 && factor.factors.empty();
-  return is_one ? value : op_.Div(value, term(factor));
+  return is_one ? value : value / term(factor);
 }
 
 // An input with these dims side by side tells them all at once.
@@ -168,7 +169,7 @@ Value ShapeValues::read_run(const Dims& dims) {
 
 Value ShapeValues::shape(const Dims& dims) {
   const bool is_static = std::ranges::all_of(dims, &Dim::is_static);
-  if (outer_ && !is_static) return outer_->shape(dims);
+  if (outer_ && !is_static) return {&op_, outer_->shape(dims).id()};
   if (dims.size() > 1 && !is_static) {
     if (const Value run = read_run(dims)) return run;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Run-time values of symbolic dims: each expression is computed once, from the shapes of the
-// model's inputs.
+// model's inputs. All are values of `builder`, as those of a ValueStore are.
 #pragma once
 
 #include <map>

@@ -39,6 +39,12 @@ std::size_t leading_units(const auto& dims) {
   return count;
 }
 
+Arrangement kept(const Arrangement& arrangement, const LabelSet& set) {
+  Arrangement result;
+  for (const Labels& labels : arrangement) result.push_back(set.keep(labels));
+  return result;
+}
+
 }  // namespace
 
 NoConversion::NoConversion(const Node& value)
@@ -46,7 +52,8 @@ NoConversion::NoConversion(const Node& value)
             fmt::format("'{}' has no conversion to the layout that its user needs", value.name)) {}
 
 void ValueStore::define(const Node& node, Value value, const Arrangement& arrangement) {
-  define(node, {{value, to_layout(arrangement, label_pieces(node.out, node.sizes))}});
+  const Layout layout = to_layout(arrangement, label_pieces(node.out, node.sizes));
+  define(node, {{{&op_, value.id()}, layout}});
 }
 
 void ValueStore::define(const Node& node, std::vector<Variant> variants) {
@@ -123,14 +130,19 @@ Value ValueStore::bring(const Edge& edge, const Dims& sizes, const Arrangement& 
   return converted(edge.node, std::move(way));
 }
 
+double ValueStore::price_full(const Edge& edge, const Dims& sizes, const Arrangement& to) const {
+  if (is_constant(edge)) return 0;
+  const LabelSet mine(sizes.size(), edge.axes);
+  const bool has_all = mine.has_all(axis::flatten(to));
+  return price(edge, sizes, kept(to, mine)) + (has_all ? 0 : kExpandPrice);
+}
+
 Value ValueStore::bring_full(const Edge& edge, const Dims& sizes, const Arrangement& to) {
   if (is_constant(edge) && is_static(to, sizes)) return weights_.stored(edge, sizes, to, true);
   const LabelSet mine(sizes.size(), edge.axes);
   const auto repeats = repeats_of(to, mine, sizes);
   if (repeats && !is_constant(edge) && has_repeat(op_, edge.node->dtype)) {
-    Arrangement once;
-    for (const Labels& labels : to) once.push_back(mine.keep(labels));
-    return repeated(op_, bring(edge, sizes, once), *repeats);
+    return repeated(op_, bring(edge, sizes, kept(to, mine)), *repeats);
   }
   Arrangement before, after;  // Expand turns the unit dims of `before` into the missing labels
   bool missing = false;

@@ -3,7 +3,8 @@
 //
 // A value may exist in several layouts (variants): as produced, and as every conversion that was
 // paid for left it. An operand is an edge together with the sizes of its consumer's labels;
-// arrangements are in these labels.
+// arrangements are in these labels. All values are values of `op`, those from graphs around it too:
+// what is computed from them belongs to this graph, which may run seldom or never.
 #pragma once
 
 #include <vector>
@@ -61,8 +62,9 @@ class ValueStore {
   // The cheapest arrangement for a broadcasting op, which may lack leading unit dims.
   Priced broadcastable(const axis::Edge& edge, const Dims& sizes, const Arrangement& to) const;
   onnx::Value bring(const axis::Edge& edge, const Dims& sizes, const Arrangement& to);
-  // As bring, but labels that the operand lacks are really there: repeated in constants, by Expand
+  // The same, but labels that the operand lacks are really there: repeated in constants, by Expand
   // otherwise.
+  double price_full(const axis::Edge& edge, const Dims& sizes, const Arrangement& to) const;
   onnx::Value bring_full(const axis::Edge& edge, const Dims& sizes, const Arrangement& to);
 
   // --- what was paid for: conversions from now on are made for this node, or for the outputs

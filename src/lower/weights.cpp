@@ -56,14 +56,16 @@ onnx::Value Weights::stored(const axis::Edge& edge, const Dims& sizes, const Arr
   auto [found, fresh] =
       stored_.try_emplace({facts_.index(edge.node), view.sizes, view.strides, shape});
   if (!fresh) return found->second;
+  std::string name = unused_name(*edge.node);
+  onnx::Value value;
   if (view.size() <= kLargestInline) {
     Tensor dense = materialise(view);
     dense.shape = shape;
-    found->second = op_.constant(std::move(dense), unused_name(*edge.node));
+    value = op_.constant(std::move(dense), std::move(name));
   } else {
-    found->second = op_.weight(std::move(view), std::move(shape), unused_name(*edge.node));
+    value = op_.weight(std::move(view), std::move(shape), std::move(name));
   }
-  return found->second;
+  return found->second = {&op_, value.id()};  // weights are values of the main graph
 }
 
 }  // namespace jaxport::lower
