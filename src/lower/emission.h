@@ -71,8 +71,8 @@ void emit_stack(Emission& e, const axis::Node& node);
 
 // --- what several of them share
 // The cheapest arrangement of `labels` for operands that broadcast. `order`: that of the hint.
-Arrangement aligned(Emission& e, const axis::Node& node, const axis::Labels& labels,
-                    std::optional<axis::Labels> order);
+Arrangement aligned(const Emission& e, const axis::Node& node, const axis::Labels& labels,
+                    const std::optional<axis::Labels>& order);
 // All operands of a broadcasting node in one arrangement, which loses leading unit dims that nobody
 // has.
 std::pair<Values, Arrangement> broadcast_operands(Emission& e, const axis::Node& node);

@@ -2,6 +2,7 @@
 // Broadcasting nodes: all operands in one arrangement of the node's labels.
 #include <algorithm>
 
+#include "axis/pattern.h"
 #include "lower/cheapest.h"
 #include "lower/emission.h"
 
@@ -39,12 +40,6 @@ Arrangement regrouped(const Arrangement& operand, const Labels& order) {
   return result;
 }
 
-// Dims of which some operand knows only a part are split.
-Arrangement split_partial(Arrangement arrangement, const std::vector<LabelSet>& operands) {
-  for (const LabelSet& operand : operands) arrangement = split_by(arrangement, operand);
-  return arrangement;
-}
-
 // The arrangement as an operand with these labels sees it: dims that it lacks are unit dims.
 Arrangement projected(const Arrangement& arrangement, const LabelSet& mine) {
   Arrangement result;
@@ -52,76 +47,74 @@ Arrangement projected(const Arrangement& arrangement, const LabelSet& mine) {
   return result;
 }
 
-struct Operand {
-  Value value;
-  std::size_t rank;
-};
-Operand operand(Emission& e, const Node& node, std::size_t i, const Arrangement& to,
-                bool lift_rank = false) {
-  const Edge& edge = node.edges[i];
+// For labels that no operand has all of: those that the widest one lacks go first.
+Arrangement widened(const Emission& e, const Node& node, const Labels& labels) {
+  const auto width = [&](const Edge& edge) {
+    return e.values.is_constant(edge) ? -1 : std::ssize(axis::flatten(edge.axes));
+  };
+  const auto widest = std::ranges::max_element(node.edges, {}, width);
+  const auto seen = e.values.arrangements(*widest, node.sizes);
+  const Arrangement base = seen.empty() ? Arrangement{} : seen[0];
+  Arrangement all = axis::axis_each(LabelSet(node.sizes.size(), base).drop(labels));
+  all.insert(all.end(), base.begin(), base.end());
+  return all;
+}
+
+// The wish, with the leading unit dims of a candidate that differs in nothing else.
+Arrangement wish_among(const std::vector<Arrangement>& candidates, const Arrangement& wish) {
+  const auto equal = std::ranges::find_if(candidates, [&](const Arrangement& candidate) {
+    return candidate.size() >= wish.size() &&
+           without_leading_units(candidate) == without_leading_units(wish);
+  });
+  return equal == candidates.end() ? wish : *equal;
+}
+
+Value operand(Emission& e, const Node& node, const Edge& edge, const Arrangement& to,
+              bool lift_rank = false) {
   const LabelSet mine(node.sizes.size(), edge.axes);
+  Arrangement dims;
   if (!e.values.is_constant(edge)) {
-    const Arrangement arrangement =
-        e.values.broadcastable(edge, node.sizes, projected(to, mine)).dims;
-    return {e.values.bring(edge, node.sizes, arrangement), arrangement.size()};
+    dims = e.values.broadcastable(edge, node.sizes, projected(to, mine)).dims;
+  } else {
+    for (const Labels& dim : to) dims.push_back(mine.has_any(dim) ? dim : Labels{});
+    if (!lift_rank) dims = without_leading_units(dims);
   }
-  Arrangement arrangement;
-  for (const Labels& dim : to) arrangement.push_back(mine.has_any(dim) ? dim : Labels{});
-  if (!lift_rank) arrangement = without_leading_units(arrangement);
-  return {e.values.bring(edge, node.sizes, arrangement), arrangement.size()};
+  return e.values.bring(edge, node.sizes, dims);
 }
 
 }  // namespace
 
-Arrangement aligned(Emission& e, const Node& node, const Labels& labels,
-                    std::optional<Labels> order) {
-  std::vector<const Edge*> active;
+Arrangement aligned(const Emission& e, const Node& node, const Labels& labels,
+                    const std::optional<Labels>& order) {
   std::vector<LabelSet> sets;
   std::vector<Arrangement> candidates;
-  const bool is_static = std::ranges::all_of(node.sizes, &Dim::is_static);
-  std::vector<LabelSet> seen_in_part;  // a constant repeats inside a merged dim of static size only
   for (const Edge& edge : node.edges) {
-    if (!e.values.is_constant(edge) || !is_static)
-      seen_in_part.emplace_back(node.sizes.size(), edge.axes);
-    if (e.values.is_constant(edge)) continue;
-    active.push_back(&edge);
     sets.emplace_back(node.sizes.size(), edge.axes);
     if (!sets.back().has_all(labels)) continue;
     for (Arrangement& seen : e.values.arrangements(edge, node.sizes))
       candidates.push_back(std::move(seen));
   }
-  if (candidates.empty()) {  // nobody has all labels: those that the widest operand lacks go first
-    Arrangement base;
-    if (!active.empty()) {
-      const Edge* widest = *std::ranges::max_element(
-          active, {}, [](const Edge* edge) { return axis::flatten(edge->axes).size(); });
-      base = e.values.arrangements(*widest, node.sizes)[0];
-    }
-    const LabelSet have(node.sizes.size(), base);
-    Arrangement all;
-    for (Label label : have.drop(labels)) all.push_back({label});
-    all.insert(all.end(), base.begin(), base.end());
-    candidates.push_back(std::move(all));
-  }
-  const LabelSet mine(node.sizes.size(), labels);
+  if (candidates.empty()) candidates.push_back(widened(e, node, labels));
   if (order) {
-    if (hint(e, node)->order_only) {
-      candidates.insert(candidates.begin(), regrouped(candidates[0], *order));
-    } else {
-      Arrangement wish = *wanted(e, node, mine);
-      auto equal = std::ranges::find_if(candidates, [&](const Arrangement& candidate) {
-        return candidate.size() >= wish.size() &&
-               without_leading_units(candidate) == without_leading_units(wish);
-      });
-      if (equal != candidates.end()) wish = *equal;
-      candidates.insert(candidates.begin(), std::move(wish));
+    const LabelSet mine(node.sizes.size(), labels);
+    Arrangement wish = hint(e, node)->order_only ? regrouped(candidates[0], *order)
+                                                 : wish_among(candidates, *wanted(e, node, mine));
+    candidates.insert(candidates.begin(), std::move(wish));
+  }
+  // Dims of which some operand knows only a part are split. A constant repeats inside a merged dim
+  // of static size.
+  const bool is_static = std::ranges::all_of(node.sizes, &Dim::is_static);
+  for (Arrangement& candidate : candidates) {
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      const bool repeats = is_static && e.values.is_constant(node.edges[i]);
+      if (!repeats) candidate = split_by(candidate, sets[i]);
     }
   }
-  for (Arrangement& candidate : candidates) candidate = split_partial(candidate, seen_in_part);
-  return cheapest_of(std::move(candidates), [&](const Arrangement& arrangement) {
-    double cost = regret(e, node, arrangement);
-    for (std::size_t i = 0; i < active.size(); ++i) {
-      cost += e.values.broadcastable(*active[i], node.sizes, projected(arrangement, sets[i])).price;
+  return cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
+    double cost = regret(e, node, candidate);
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      const Arrangement theirs = projected(candidate, sets[i]);
+      cost += e.values.broadcastable(node.edges[i], node.sizes, theirs).price;
     }
     return cost;
   });
@@ -131,32 +124,26 @@ std::pair<Values, Arrangement> broadcast_operands(Emission& e, const Node& node)
   const Labels labels = axis::flatten(node.out);
   Arrangement arrangement =
       aligned(e, node, labels, wanted_order(e, node, LabelSet(node.sizes.size(), labels)));
-  std::vector<Operand> operands(node.edges.size());
+  Values values(node.edges.size());
   std::size_t rank = 0;
   for (std::size_t i = 0; i < node.edges.size(); ++i) {
     if (e.values.is_constant(node.edges[i])) continue;
-    operands[i] = operand(e, node, i, arrangement);
-    rank = std::max(rank, operands[i].rank);
+    values[i] = operand(e, node, node.edges[i], arrangement);
+    rank = std::max(rank, values[i].rank());
   }
   // A constant operand lifts the rank for free: a bias of shape [1,1,N] adds a leading unit dim.
-  const bool lift = rank < arrangement.size();
-  bool lifted = false;
+  bool lifts = rank < arrangement.size();
   for (std::size_t i = 0; i < node.edges.size(); ++i) {
     if (!e.values.is_constant(node.edges[i])) continue;
-    const bool scalar = node.edges[i].axes.empty();
-    operands[i] = operand(e, node, i, arrangement, lift && !lifted && !scalar);
-    lifted = lifted || (lift && !scalar);
-    rank = std::max(rank, operands[i].rank);
+    const bool is_scalar = node.edges[i].axes.empty();
+    values[i] = operand(e, node, node.edges[i], arrangement, lifts && !is_scalar);
+    lifts = lifts && is_scalar;
+    rank = std::max(rank, values[i].rank());
   }
-  if (rank > arrangement.size()) {
-    arrangement.insert(arrangement.begin(), rank - arrangement.size(), Labels{});
-  } else {
-    arrangement.erase(arrangement.begin(),
-                      arrangement.begin() + static_cast<std::ptrdiff_t>(arrangement.size() - rank));
-  }
-  Values values;
-  for (const Operand& one : operands) values.push_back(one.value);
-  return {std::move(values), std::move(arrangement)};
+  Arrangement dims(rank);
+  const std::size_t common = std::min(rank, arrangement.size());
+  std::copy_n(arrangement.rbegin(), common, dims.rbegin());
+  return {std::move(values), std::move(dims)};
 }
 
 void emit_pointwise(Emission& e, const Node& node) {

@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "lower/attention.h"
-#include "lower/emission.h"
+#include "lower/ctx.h"
+#include "lower/label_set.h"
 #include "lower/norm.h"
 #include "lower/resize.h"
 #include "lower/rope.h"
