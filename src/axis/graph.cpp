@@ -30,10 +30,10 @@ bool Node::in_out(Label label) const {
 }
 
 Graph::Graph(std::shared_ptr<DimScope> dims) : impl_(std::make_unique<Impl>()) {
+  impl_->graph = this;
   impl_->dims = std::move(dims);
 }
 Graph::~Graph() = default;
-Graph::Graph(Graph&&) noexcept = default;
 
 DimScope& Graph::dims() const { return *impl_->dims; }
 Label Graph::label(Dim size) { return impl_->labels.add(size, false); }

@@ -76,7 +76,10 @@ struct PrimInfo {
 
 using Roles = std::vector<std::pair<std::string, Labels>>;  // sorted by name
 
+class Graph;
+
 struct Node {
+  Graph* graph;      // that it is a node of; not part of the identity
   std::uint32_t id;  // creation order; operands have smaller ids
   Kind kind;
   std::string_view name;  // interned in the graph
@@ -128,7 +131,7 @@ class Graph {
  public:
   explicit Graph(std::shared_ptr<DimScope> dims);
   ~Graph();
-  Graph(Graph&&) noexcept;
+  Graph(const Graph&) = delete;  // nodes know the address of their graph
 
   DimScope& dims() const;
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "axis/store.h"
 
@@ -230,10 +231,7 @@ Use Graph::slice(Use operand, Label from, std::optional<Label> to, Dim start, Di
     return rename(operand, from, *to);
   }
   if (to && node.kind == Kind::kIota && operand.labels[0].size() == 1 && start.is_static()) {
-    Use along = iota(*to, node.dtype);
-    along = pointwise("mul", {along, scalar(static_cast<double>(stride), node.dtype)}, node.dtype);
-    const auto first = static_cast<double>(start.value());
-    return pointwise("add", {along, scalar(first, node.dtype)}, node.dtype);
+    return iota(*to, node.dtype) * static_cast<double>(stride) + static_cast<double>(start.value());
   }
   Labels out = without(operand.flat(), {from});
   Roles roles{{"i", {from}}};

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "axis/size_value.h"
 #include "axis/store.h"
@@ -72,22 +73,18 @@ Use or_with_true(const Call& call) {
 
 // --- products and powers
 
-Use power(const Call& call, const Use& base, std::int64_t exponent) {
-  return call.graph.pointwise("integer_pow", {base}, call.dtype, {{"y", front::Attr{exponent}}});
-}
-
 // x*x = x^2 and x^2*x = x^3: integer_pow multiplies in just this order.
 Use product_as_power(const Call& call) {
   if (is_complex(call.dtype) || call.dtype == DType::kBool) return {};
   if (call[0].node->dtype != call.dtype || call[1].node->dtype != call.dtype) return {};
-  if (call[0] == call[1]) return power(call, call[0], 2);
+  if (call[0] == call[1]) return integer_pow(call[0], 2);
   for (std::size_t i : {0u, 1u}) {
     const Node& node = *call[i].node;
     if (!node.is(Kind::kPointwise, "integer_pow")) continue;
     const front::Attr* y = node.attr("y");
     const auto* exponent = y ? y->get_if<std::int64_t>() : nullptr;
     if (exponent && *exponent == 2 && call.graph.child(call[i], 0) == call[1 - i]) {
-      return power(call, call[1 - i], 3);
+      return integer_pow(call[1 - i], 3);
     }
   }
   return {};
@@ -97,8 +94,7 @@ Use product_as_power(const Call& call) {
 Use product_of_bools(const Call& call) {
   Use p = converted_bool(call.graph, call[0]), q = converted_bool(call.graph, call[1]);
   if (!p || !q) return {};
-  Use both = call.graph.pointwise("and", {std::move(p), std::move(q)}, DType::kBool);
-  return call.make("convert_element_type", {std::move(both)});
+  return convert(logical_and(p, q), call.dtype);
 }
 
 Use first_power(const Call& call) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "axis/store.h"
 
@@ -24,7 +25,7 @@ Use times(Graph& graph, const Use& x, std::int64_t count, DType dtype) {
       is_integer(dtype) ? int_scalar(dtype, count) : scalar(dtype, static_cast<double>(count));
   const bool wraps = is_integer(dtype);  // integer sums wrap as the product does
   if (!wraps && factor.at(0) != static_cast<double>(count)) return {};
-  return graph.pointwise("mul", {x, graph.constant(factor)}, dtype);
+  return x * graph.constant(factor);
 }
 
 // The reduction of `count` equal values; empty when there is no shorter way than to do it.
@@ -35,10 +36,7 @@ Use reduce_equal(Graph& graph, std::string_view name, const Use& x, const Dim& c
   }
   if (!count.is_static() || is_complex(dtype)) return {};
   if (name == "reduce_sum") return times(graph, x, count.value(), dtype);
-  if (name == "reduce_prod") {
-    return graph.pointwise("integer_pow", {x}, dtype, {{"y", front::Attr{count.value()}}});
-  }
-  return {};
+  return name == "reduce_prod" ? integer_pow(x, count.value()) : Use{};
 }
 
 }  // namespace
@@ -71,8 +69,7 @@ Use Graph::contract(Use lhs, Use rhs, const Labels& over, DType dtype) {
   // A value times itself. Narrow floats stay: a contraction sums them before it rounds.
   const bool is_wide = dtype == DType::kF32 || dtype == DType::kF64;
   if (is_wide && lhs == rhs && lhs.node->dtype == dtype) {
-    return reduce("reduce_sum", pointwise("mul", {std::move(lhs), std::move(rhs)}, dtype), over,
-                  dtype);
+    return reduce_sum(lhs * rhs, over);
   }
   const Labels left = lhs.flat(), right = rhs.flat();
   const Labels both = within(within(over, left), right);
@@ -83,14 +80,12 @@ Use Graph::contract(Use lhs, Use rhs, const Labels& over, DType dtype) {
   const std::string_view sum = is_bool ? "reduce_or" : "reduce_sum";
   if (both.empty() || !left_only.empty() || !right_only.empty()) {
     // Partial sums and products are taken in the dtype of the result, as the whole would be.
-    lhs = pointwise("convert_element_type", {std::move(lhs)}, dtype);
-    rhs = pointwise("convert_element_type", {std::move(rhs)}, dtype);
-    lhs = reduce(sum, std::move(lhs), left_only, dtype);
-    rhs = reduce(sum, std::move(rhs), right_only, dtype);
+    lhs = reduce(sum, convert(lhs, dtype), left_only, dtype);
+    rhs = reduce(sum, convert(rhs, dtype), right_only, dtype);
   }
   Use product;
   if (both.empty()) {
-    product = pointwise(is_bool ? "and" : "mul", {std::move(lhs), std::move(rhs)}, dtype);
+    product = is_bool ? logical_and(lhs, rhs) : lhs * rhs;
   } else {
     Labels kept = without(lhs.flat(), both);
     add_new(kept, without(rhs.flat(), both));

@@ -95,6 +95,7 @@ const Node* Graph::Impl::find_or_add(StoredNode node) {
     const auto equal = [&](const StoredNode* other) { return same_content(*other, node); };
     if (const auto* found = known.find(node.hash, equal)) return *found;
   }
+  node.graph = graph;
   node.id = static_cast<std::uint32_t>(nodes.size());
   node.name = intern(node.name);
   node.location = location;

@@ -33,6 +33,7 @@ inline std::tuple<bool, std::ptrdiff_t, std::uint32_t> canonical_rank(const Use&
 }
 
 struct Graph::Impl {
+  Graph* graph;
   std::shared_ptr<DimScope> dims;
   LabelTable labels;
   std::unordered_set<std::string> names;           // stable addresses: Node::name points here

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "axis/pointwise.h"
 #include "axis/translate.h"
@@ -138,9 +139,7 @@ Views cumsum(Translation& t) {
   View result = t.in[0];
   if (result.dims[axis].empty()) return one(std::move(result));
   const Label along = t.graph.label(t.in_shape()[axis]);
-  Use count = t.graph.pointwise(
-      "add", {t.graph.iota(along, t.dtype()), t.graph.scalar(1, t.dtype())}, t.dtype());
-  result.use = t.graph.pointwise("mul", {std::move(count), result.use}, t.dtype());
+  result.use = (t.graph.iota(along, t.dtype()) + 1) * result.use;
   result.dims[axis] = {along};
   return one(std::move(result));
 }

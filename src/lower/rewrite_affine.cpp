@@ -10,6 +10,7 @@
 #include <cmath>
 #include <optional>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "lower/rewrite.h"
 #include "raise/views.h"
@@ -62,10 +63,6 @@ bool is_moderate(Graph& graph, const Use& shift) {
 
 bool is_wide(const Node& node) { return node.dtype == DType::kF32 || node.dtype == DType::kF64; }
 
-Use combine(Graph& graph, std::string_view name, const Use& a, const Use& b) {
-  return graph.pointwise(name, {a, b}, a.node->dtype);
-}
-
 // A weight times the scale keeps its digits: no infinity that a sum would turn into NaN, nothing
 // that leaves the range of f32 before it meets x. Zero is fine, and NaN gives NaN either way.
 bool is_tame(Graph& graph, const Use& scale) {
@@ -96,13 +93,12 @@ bool take_step(Graph& graph, Affine& a) {
   const Use constant = left ? lhs : rhs;
   if (adds && constant.labels.empty() && !is_moderate(graph, constant)) return false;
   if (adds) {
-    const Use shift = name == "sub" ? graph.pointwise("neg", {constant}, node.dtype) : constant;
-    const Use scaled = a.scale ? combine(graph, "mul", shift, a.scale) : shift;
-    a.shift = a.shift ? combine(graph, "add", scaled, a.shift) : scaled;
+    const Use shift = name == "sub" ? -constant : constant;
+    const Use scaled = a.scale ? shift * a.scale : shift;
+    a.shift = a.shift ? scaled + a.shift : scaled;
   } else {
-    const Use one = graph.scalar(1, node.dtype);
-    const Use scale = name == "div" ? combine(graph, "div", one, constant) : constant;
-    a.scale = a.scale ? combine(graph, "mul", scale, a.scale) : scale;
+    const Use scale = name == "div" ? 1 / constant : constant;
+    a.scale = a.scale ? scale * a.scale : scale;
   }
   a.x = left ? rhs : lhs;
   ++a.steps;
@@ -134,8 +130,7 @@ Use scaled_contraction(Graph& graph, const Use& x, const Use& scale, const UseCo
     const Use weight = graph.child(x, i), other = graph.child(x, 1 - i);
     const Labels own = axis::within(weight.flat(), x.flat());
     if (!is_own_weight(graph, weight, uses) || !axis::without(scale.flat(), own).empty()) continue;
-    return graph.contract(other, combine(graph, "mul", weight, scale), contracted(other, x),
-                          x.node->dtype);
+    return graph.contract(other, weight * scale, contracted(other, x), x.node->dtype);
   }
   return {};
 }
@@ -167,7 +162,7 @@ Use scaled_convolution(Graph& graph, const Use& x, const Use& scale, const UseCo
   const Labels& features = x.labels[*result_axis];
   if (!axis::without(scale.flat(), features).empty()) return {};
   kernel.labels[*kernel_axis] = features;
-  const Use scaled = graph.relayout(combine(graph, "mul", kernel, scale), kernel.labels);
+  const Use scaled = graph.relayout(kernel * scale, kernel.labels);
   Use result = graph.prim(x.node->prim, {graph.child(x, 0), scaled})[x.node->result];
   result.labels = x.labels;
   return result;
@@ -196,9 +191,9 @@ Use after(Graph& graph, const Use& root, const UseCounts& uses) {
   if (!y) {
     if (!is_shorter(a) || (a.scale && !is_tame(graph, a.scale))) return {};
     if (a.scale && a.shift && !is_moderate(graph, a.shift)) return {};
-    y = a.scale ? combine(graph, "mul", a.x, a.scale) : a.x;
+    y = a.scale ? a.x * a.scale : a.x;
   }
-  return a.shift ? combine(graph, "add", y, a.shift) : y;
+  return a.shift ? y + a.shift : y;
 }
 
 // sum_k (s_k x_k + t_k) w_k = sum_k x_k (s_k w_k) + sum_k t_k w_k
@@ -217,10 +212,10 @@ Use before(Graph& graph, const Use& root, const UseCounts& uses) {
       continue;
     if (!(axis::within(over, a.x.flat()) == over)) continue;
     const DType dtype = root.node->dtype;
-    const Use scaled = a.scale ? combine(graph, "mul", weight, a.scale) : weight;
+    const Use scaled = a.scale ? weight * a.scale : weight;
     Use product = graph.contract(a.x, scaled, over, dtype);
     if (!a.shift) return product;
-    return combine(graph, "add", product, graph.contract(a.shift, weight, over, dtype));
+    return product + graph.contract(a.shift, weight, over, dtype);
   }
   return {};
 }
@@ -286,16 +281,15 @@ Use before_convolution(Graph& graph, const Use& root, const UseCounts& uses) {
   if (a.shift && (!is_unpadded(conv) || !is_moderate(graph, a.shift))) return {};
   if (!axis::without(operand.flat(), a.x.flat()).empty()) return {};
   kernel.labels[axes->kernel_in] = features;
-  const Use scaled = a.scale ? combine(graph, "mul", kernel, a.scale) : kernel;
+  const Use scaled = a.scale ? kernel * a.scale : kernel;
   Use result = graph.prim(root.node->prim, {graph.relayout(a.x, operand.labels),
                                             graph.relayout(scaled, kernel.labels)})[0];
   result.labels = root.labels;
   if (!a.shift) return result;
   const Labels summed = axis::without(kernel.flat(), kernel.labels[axes->kernel_out]);
-  Use bias =
-      graph.reduce("reduce_sum", combine(graph, "mul", kernel, a.shift), summed, root.node->dtype);
+  Use bias = reduce_sum(kernel * a.shift, summed);
   bias.labels = {root.labels[axes->result]};
-  return combine(graph, "add", result, bias);
+  return result + bias;
 }
 
 // --- what is added to a convolution

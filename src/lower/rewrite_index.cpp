@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "axis/size_value.h"
 #include "lower/facts.h"
@@ -27,10 +28,6 @@ using axis::Use;
 
 bool contains(const Ints& list, std::int64_t item) {
   return std::ranges::find(list, item) != list.end();
-}
-
-Use pointwise(Graph& graph, std::string_view name, std::vector<Use> operands, DType dtype) {
-  return graph.pointwise(name, std::move(operands), dtype);
 }
 
 bool is_size(Graph& graph, const Use& use, const Dim& size) {
@@ -65,15 +62,14 @@ Index index_inside(Graph& graph, Use index, const Dim& size) {
   DType dtype = index.node->dtype;
   if (dtype != DType::kI64)
     dtype = bit_width(dtype) < 32 || is_signed(dtype) ? DType::kI32 : DType::kI64;
-  index = pointwise(graph, "convert_element_type", {index}, dtype);
+  index = convert(index, dtype);
   if (range && less_equal(least, range->least) == Truth::kYes &&
       less_equal(range->most, most) == Truth::kYes) {
     return {index, index};
   }
-  return {index, pointwise(graph, "clamp",
-                           {axis::size_as_value(graph, least, dtype), index,
-                            axis::size_as_value(graph, most, dtype)},
-                           dtype)};
+  const Use lo = axis::size_as_value(graph, least, dtype);
+  const Use hi = axis::size_as_value(graph, most, dtype);
+  return {index, clamp(lo, index, hi)};
 }
 
 // The labels of each dim; none for unit dims.
@@ -125,7 +121,7 @@ std::pair<Use, front::Type> joined(Graph& graph, const Vectors& vectors, const D
   if (vectors.entries[0].inside.node->dtype == DType::kI64) dtype = DType::kI64;
   std::vector<Use> entries;
   for (const Index& entry : vectors.entries) {
-    entries.push_back(pointwise(graph, "convert_element_type", {entry.inside}, dtype));
+    entries.push_back(convert(entry.inside, dtype));
   }
   Pattern axes;
   for (const Labels& dim : vectors.dims) {
@@ -142,12 +138,12 @@ std::pair<Use, front::Type> joined(Graph& graph, const Vectors& vectors, const D
 }
 
 // Whether each index vector was inside, where `outer` dims run along the index dims.
-Use all_inside(Graph& graph, const Vectors& vectors, const Pattern& outer) {
+Use all_inside(const Vectors& vectors, const Pattern& outer) {
   Use valid;
   for (const Index& entry : vectors.entries) {
     if (entry.is_inside()) continue;
-    const Use fits = pointwise(graph, "eq", {entry.given, entry.inside}, DType::kBool);
-    valid = valid ? pointwise(graph, "and", {valid, fits}, DType::kBool) : fits;
+    const Use fits = eq(entry.given, entry.inside);
+    valid = valid ? logical_and(valid, fits) : fits;
   }
   axis::Substitution seen;
   for (std::size_t i = 0; i < vectors.dims.size(); ++i) {
@@ -260,8 +256,8 @@ Use kept_updates(Graph& graph, const Use& use, const Vectors& vectors, const Win
     return {};
   }
   const Ints window_dims = int_field(info.eqn, "dimension_numbers", "update_window_dims");
-  const Use valid = all_inside(graph, vectors, outer_dims(updates, info.in[2].shape, window_dims));
-  return pointwise(graph, "select_n", {valid, harmless, updates}, dtype);
+  const Use valid = all_inside(vectors, outer_dims(updates, info.in[2].shape, window_dims));
+  return select(valid, updates, harmless);
 }
 
 }  // namespace
@@ -281,9 +277,9 @@ Use gather_inside(Graph& graph, const Use& use) {
                          info.out[0], use.labels);
   if (!fills || vectors->are_inside()) return taken;
   const Ints offset_dims = int_field(info.eqn, "dimension_numbers", "offset_dims");
-  const Use valid = all_inside(graph, *vectors, outer_dims(use, info.out[0].shape, offset_dims));
+  const Use valid = all_inside(*vectors, outer_dims(use, info.out[0].shape, offset_dims));
   const Use fill = graph.constant(fill_element(info.eqn, info.out[0].dtype));
-  return pointwise(graph, "select_n", {valid, fill, taken}, info.out[0].dtype);
+  return select(valid, taken, fill);
 }
 
 Use scatter_inside(Graph& graph, const Use& use) {

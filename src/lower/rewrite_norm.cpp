@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "axis/expr.h"
 #include "lower/norm.h"
 #include "lower/rewrite.h"
 
@@ -38,7 +39,7 @@ Use narrowed(Graph& graph, const Use& use, DType dtype) {
   for (std::int64_t i = 0; i < use.node->data.size(); ++i) {
     if (!fits_f16(use.node->data.at(i))) return {};
   }
-  return graph.pointwise("convert_element_type", {use}, dtype);
+  return convert(use, dtype);
 }
 
 std::vector<Use> narrowed_operands(Graph& graph, const Use& norm, DType dtype) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "axis/expr.h"
 #include "lower/rewrite.h"
 
 namespace jaxport::lower {
@@ -49,12 +50,7 @@ Use exact(Graph& graph, const Use& use, int depth) {
                                                      "mul",   "neg", "select_n"};
   const DType dtype = use.node->dtype;
   if (dtype != DType::kF32 || depth == 0) return {};
-  if (is_one_of(*use.node, kSigmoid)) {
-    const Use one = graph.scalar(1, dtype);
-    const Use fall =
-        graph.pointwise("exp", {graph.pointwise("neg", {graph.child(use, 0)}, dtype)}, dtype);
-    return graph.pointwise("div", {one, graph.pointwise("add", {fall, one}, dtype)}, dtype);
-  }
+  if (is_one_of(*use.node, kSigmoid)) return 1 / (1 + exp(-graph.child(use, 0)));
   if (!is_one_of(*use.node, kPassing)) return {};
   std::vector<Use> operands = graph.children(use);
   bool found = false;

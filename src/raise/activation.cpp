@@ -8,6 +8,7 @@
 #include <limits>
 #include <numbers>
 
+#include "axis/expr.h"
 #include "raise/views.h"
 
 namespace jaxport::raise {
@@ -34,49 +35,11 @@ Form kept_above(const Form& x, double threshold) {
   return compare(x, Form(x.piece(), threshold)) > 0 ? x : zero;
 }
 
-// --- expressions
-Expr apply(std::string_view name, const Expr& x, front::Attrs attrs = {}) {
-  return {x.graph, x.graph->pointwise(name, {x.use}, x.use.node->dtype, std::move(attrs))};
-}
-Expr apply(std::string_view name, const Expr& a, const Expr& b) {
-  return {a.graph, a.graph->pointwise(name, {a.use, b.use}, a.use.node->dtype)};
-}
-Expr literal(double value, const Expr& like) {
-  return {like.graph, like.graph->scalar(value, like.use.node->dtype)};
-}
-Expr operator+(const Expr& a, const Expr& b) { return apply("add", a, b); }
-Expr operator+(const Expr& a, double b) { return apply("add", a, literal(b, a)); }
-Expr operator+(double a, const Expr& b) { return apply("add", literal(a, b), b); }
-Expr operator*(const Expr& a, const Expr& b) { return apply("mul", a, b); }
-Expr operator*(const Expr& a, double b) { return apply("mul", a, literal(b, a)); }
-Expr operator*(double a, const Expr& b) { return apply("mul", literal(a, b), b); }
-Expr operator/(const Expr& a, const Expr& b) { return apply("div", a, b); }
-Expr operator/(const Expr& a, double b) { return apply("div", a, literal(b, a)); }
-Expr operator-(const Expr& x) { return apply("neg", x); }
-Expr max(const Expr& a, double b) { return apply("max", a, literal(b, a)); }
-Expr min(const Expr& a, double b) { return apply("min", a, literal(b, a)); }
-Expr abs(const Expr& x) { return apply("abs", x); }
-Expr erf(const Expr& x) { return apply("erf", x); }
-Expr exp(const Expr& x) { return apply("exp", x); }
-Expr expm1(const Expr& x) { return apply("expm1", x); }
-Expr log1p(const Expr& x) { return apply("log1p", x); }
-Expr logistic(const Expr& x) { return apply("logistic", x); }
-Expr tanh(const Expr& x) { return apply("tanh", x); }
-Expr cube(const Expr& x) { return apply("integer_pow", x, {{"y", front::Attr{std::int64_t{3}}}}); }
-// x above the threshold, 0 elsewhere
-Expr kept_above(const Expr& x, double threshold) {
-  Graph& graph = *x.graph;
-  const Use above = graph.pointwise("gt", {x.use, literal(threshold, x).use}, DType::kBool);
-  return {x.graph,
-          graph.pointwise("select_n", {above, literal(0, x).use, x.use}, x.use.node->dtype)};
-}
-Expr clamp(double lo, const Expr& x, double hi) {
-  const DType dtype = x.use.node->dtype;
-  return {x.graph,
-          x.graph->pointwise("clamp", {literal(lo, x).use, x.use, literal(hi, x).use}, dtype)};
-}
+// --- uses: what axis/expr.h lacks
+Use cube(const Use& x) { return integer_pow(x, 3); }
+Use kept_above(const Use& x, double threshold) { return select(gt(x, threshold), x, 0); }
 
-// --- formulas, on numbers and on expressions
+// --- formulas, on numbers, forms and uses
 using std::abs, std::erf, std::exp, std::expm1, std::log1p, std::tanh;
 
 constexpr double kSqrtHalf = std::numbers::sqrt2 / 2;
@@ -224,7 +187,7 @@ constexpr Activation row(std::string_view name, AlphaRange alpha = {},
   return {name,
           [](double x, double a) { return Formula::of(x, a); },
           [](const Form& x, double a) { return Formula::of(x, a); },
-          [](Expr x, double a) { return Formula::of(x, a); },
+          [](const Use& x, double a) { return Formula::of(x, a); },
           alpha,
           solve};
 }
@@ -264,7 +227,7 @@ const Activation* find_activation(std::string_view name) {
 Use expand_activation(Graph& graph, const Use& use) {
   const Activation* activation = find_activation(use.node->name);
   if (!activation) return {};
-  return activation->formula({&graph, graph.child(use, 0)}, number(*use.node, "alpha")).use;
+  return activation->formula(graph.child(use, 0), number(*use.node, "alpha"));
 }
 
 }  // namespace jaxport::raise

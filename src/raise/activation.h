@@ -12,12 +12,6 @@
 
 namespace jaxport::raise {
 
-// A value of the graph with the arithmetic that formulas are written in.
-struct Expr {
-  axis::Graph* graph;
-  axis::Use use;
-};
-
 using NumericFunction = std::function<double(double)>;
 
 // The values that the attribute alpha may have; without one the function has no alpha.
@@ -35,7 +29,7 @@ struct Activation {
   std::string_view name;  // of the raised kPointwise node and of its rule
   double (*value)(double x, double alpha);
   Form (*form)(const Form& x, double alpha);
-  Expr (*formula)(Expr x, double alpha);
+  axis::Use (*formula)(const axis::Use& x, double alpha);
   AlphaRange alpha;
   // The only alpha with which the function can be `f`; any number when there is none.
   double (*solve)(const NumericFunction& f);

@@ -10,6 +10,7 @@
 // rounds the result once, where JAX may round scores and weights too.
 #include <algorithm>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "raise/attention_score.h"
 #include "raise/attention_summand.h"
@@ -48,11 +49,10 @@ DType common(DType a, DType b) {
   return holds_exactly(b, a) ? b : DType::kF32;
 }
 
-void multiply_into(Graph& graph, Use& operand, const Score::Factor& factor) {
+void multiply_into(Use& operand, const Score::Factor& factor) {
   const DType dtype = common(operand.node->dtype, factor.use.node->dtype);
-  operand =
-      graph.pointwise(factor.divides ? "div" : "mul",
-                      {convert(graph, operand, dtype), convert(graph, factor.use, dtype)}, dtype);
+  const Use wide = convert(operand, dtype), by = convert(factor.use, dtype);
+  operand = factor.divides ? wide / by : wide * by;
 }
 
 // What the scores are multiplied with goes into the op, the query or the key. False when it varies
@@ -62,15 +62,15 @@ bool place_factors(Graph& graph, Score& score) {
   score.key = without_scale(graph, score.key, score.scale);
   for (const Score::Factor& factor : score.factors) {
     if (is_subset(factor.use.flat(), score.query.flat())) {
-      multiply_into(graph, score.query, factor);
+      multiply_into(score.query, factor);
     } else if (is_subset(factor.use.flat(), score.key.flat())) {
-      multiply_into(graph, score.key, factor);
+      multiply_into(score.key, factor);
     } else {
       return false;
     }
   }
   if (score.scale < 0) {  // ONNX Runtime takes positive scales only
-    score.query = graph.pointwise("neg", {score.query}, score.query.node->dtype);
+    score.query = -score.query;
     score.scale = -score.scale;
   }
   return true;
@@ -140,7 +140,7 @@ class Construction {
     for (const Use* use : {&summand_.added, &summand_.keep}) {
       if (*use) repeat_query(axis::without(use->flat(), labels()));
     }
-    return with_steps(convert(graph_, node(), root_.node->dtype));
+    return with_steps(convert(node(), root_.node->dtype));
   }
 
  private:
@@ -173,7 +173,7 @@ class Construction {
       dtype_ = common(dtype_, use->node->dtype);
       narrowest = narrower(narrowest, use->node->dtype);
     }
-    for (Use* use : operands) *use = convert(graph_, *use, dtype_);
+    for (Use* use : operands) *use = convert(*use, dtype_);
     score_dtype_ = common(dtype_, DType::kF32);
     const DType inside = narrower(score_.narrowest, weights_.narrowest);
     return mantissa_bits(inside) >= mantissa_bits(narrowest);
@@ -196,15 +196,13 @@ class Construction {
   }
 
   Use with_steps(Use result) {
-    const DType dtype = result.node->dtype;
     for (auto step = weights_.steps.rbegin(); step != weights_.steps.rend(); ++step) {
       if (!is_of_result(*step)) continue;
       if (step->kind == Weights::Step::Kind::kMask) {
-        result = graph_.pointwise("select_n", {step->use, graph_.scalar(0, dtype), result}, dtype);
+        result = select(step->use, result, 0);
       } else {
-        const bool divides = step->kind == Weights::Step::Kind::kDivide;
-        result = graph_.pointwise(divides ? "div" : "mul",
-                                  {result, convert(graph_, step->use, dtype)}, dtype);
+        const Use by = convert(step->use, result.node->dtype);
+        result = step->kind == Weights::Step::Kind::kDivide ? result / by : result * by;
       }
     }
     return result;
@@ -308,7 +306,7 @@ Use match_quotient(const Matcher& m, const Use& root) {
       if (product.powers[j].exponent != -1) continue;
       const Use found = late_quotient(m, product, i, j);
       if (!found) continue;
-      return multiply(m.graph, product.coefficient, convert(m.graph, found, root.node->dtype),
+      return multiply(product.coefficient, convert(found, root.node->dtype),
                       all_but(product.powers, i, j));
     }
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "axis/expr.h"
 #include "raise/views.h"
 
 namespace jaxport::raise {
@@ -148,7 +149,7 @@ std::optional<Band> lower_triangle(const Use& mask, Label column) {
 }
 
 // A constant of zeros and one other number.
-std::optional<AdditiveMask> two_valued(Graph& graph, const Use& constant) {
+std::optional<AdditiveMask> two_valued(const Use& constant) {
   double fill = 0;
   for (std::int64_t i = 0; i < constant.node->data.size(); ++i) {
     const double value = constant.node->data.at(i);
@@ -156,11 +157,8 @@ std::optional<AdditiveMask> two_valued(Graph& graph, const Use& constant) {
     if (fill != 0 || std::isnan(value)) return std::nullopt;
     fill = value;
   }
-  const Use zero = graph.scalar(0, constant.node->dtype);
-  return AdditiveMask{graph.pointwise("eq", {constant, zero}, DType::kBool), fill};
+  return AdditiveMask{eq(constant, 0), fill};
 }
-
-Use negated(Graph& graph, const Use& mask) { return graph.pointwise("not", {mask}, DType::kBool); }
 
 }  // namespace
 
@@ -203,17 +201,17 @@ std::optional<AdditiveMask> additive_mask(Graph& graph, const Use& use) {
                on = graph.scalar_value(graph.child(use, 2));
     if (predicate.node->dtype != DType::kBool || !on || !off) return std::nullopt;
     if (*on == 0) return AdditiveMask{predicate, *off};
-    if (*off == 0) return AdditiveMask{negated(graph, predicate), *on};
+    if (*off == 0) return AdditiveMask{logical_not(predicate), *on};
     return std::nullopt;
   }
-  if (use.node->kind == Kind::kConstant) return two_valued(graph, use);
+  if (use.node->kind == Kind::kConstant) return two_valued(use);
   const Sum sum = terms(graph, use);
   // An infinite fill times float(m) is NaN where m is false.
   if (sum.terms.size() != 1 || !std::isfinite(sum.terms[0].coefficient)) return std::nullopt;
   const Use mask = converted_bool(graph, sum.terms[0].use);
   if (!mask) return std::nullopt;
   if (sum.constant == -sum.terms[0].coefficient) return AdditiveMask{mask, sum.constant};
-  if (sum.constant == 0) return AdditiveMask{negated(graph, mask), sum.terms[0].coefficient};
+  if (sum.constant == 0) return AdditiveMask{logical_not(mask), sum.terms[0].coefficient};
   return std::nullopt;
 }
 
@@ -228,7 +226,7 @@ std::optional<AdditiveMask> additive_triangle(Graph& graph, const Use& use, Labe
   if (!matches || fill == 0) return std::nullopt;
   const Label row = use.flat()[use.flat()[0] == column ? 1 : 0];
   const Use rows = graph.iota(row, DType::kI32), columns = graph.iota(column, DType::kI32);
-  return AdditiveMask{graph.pointwise("ge", {rows, columns}, DType::kBool), fill};
+  return AdditiveMask{ge(rows, columns), fill};
 }
 
 }  // namespace jaxport::raise

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "raise/attention_score.h"
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "raise/premise.h"
 #include "raise/views.h"
@@ -103,7 +104,7 @@ class Peeler {
       const auto scaled = scaled_fill(*fill, outer, score.narrowest);
       if (!scaled || !score.factors.empty())
         return because("a mask is multiplied with something else than a positive number");
-      const Use keep = filled == 1 ? predicate : graph_.pointwise("not", {predicate}, DType::kBool);
+      const Use keep = filled == 1 ? predicate : logical_not(predicate);
       score.parts.push_back({Score::Part::Kind::kMask, keep, *scaled, 0});
       return peel(graph_.child(use, 3 - filled), outer, std::move(score));
     }
@@ -118,11 +119,9 @@ class Peeler {
       if ((!subtracts && !is_pointwise(other, "add")) || graph_.child(other, 0) != x) continue;
       const auto by = graph_.scalar_value(graph_.child(other, 1));
       if (!by) continue;
-      const DType dtype = use.node->dtype;
-      std::vector<Use> operands(3, graph_.scalar(0, dtype));
-      operands[0] = graph_.child(use, 0);
-      operands[moved] = graph_.scalar(subtracts ? -*by : *by, dtype);
-      const Use shift = graph_.pointwise("select_n", std::move(operands), dtype);
+      const Use m = graph_.child(use, 0), zero = graph_.scalar(0, use.node->dtype);
+      const double c = subtracts ? -*by : *by;
+      const Use shift = moved == 1 ? select(m, zero, c) : select(m, c, zero);
       return peel(x, outer, with_term(score, outer, shift));
     }
     return std::nullopt;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "raise/attention_mask.h"
 #include "raise/premise.h"
@@ -105,14 +106,13 @@ class Reading {
   }
 
   Use bias(const Score& score, const Score::Part& part) {
-    Use value = convert(graph_, part.use, dtype_);
+    Use value = convert(part.use, dtype_);
     for (std::size_t i = part.factors; i-- > 0;) {
       const auto& [factor, divides] = score.factors[i];
-      value = graph_.pointwise(divides ? "div" : "mul", {value, convert(graph_, factor, dtype_)},
-                               dtype_);
+      const Use by = convert(factor, dtype_);
+      value = divides ? value / by : value * by;
     }
-    if (part.number == 1) return value;
-    return graph_.pointwise("mul", {value, graph_.scalar(part.number, dtype_)}, dtype_);
+    return part.number == 1 ? value : value * part.number;
   }
 
   std::optional<AdditiveMask> additive(const Use& use) {
@@ -318,20 +318,17 @@ class Reading {
 
   void replace(const Use& keep, double fill) {
     const Use inside = result_.added ? result_.added : scalar(0);
-    result_.added = graph_.pointwise("select_n", {keep, scalar(fill), inside}, dtype_);
-    result_.keep =
-        result_.keep ? graph_.pointwise("and", {result_.keep, keep}, DType::kBool) : keep;
+    result_.added = select(keep, inside, fill);
+    result_.keep = result_.keep ? logical_and(result_.keep, keep) : keep;
   }
 
   void add(const Item& each) {
     Use value = each.value;
     if (each.kind == Item::Kind::kAdded && absorbs(each.fill)) {
       const double fill = is_guarded_ ? kNever : finite_fill(each.fill);
-      if (fill != each.fill)
-        value = graph_.pointwise("select_n", {each.keep, scalar(fill), scalar(0)}, dtype_);
+      if (fill != each.fill) value = select(each.keep, scalar(0), fill);
     }
-    result_.added =
-        result_.added ? graph_.pointwise("add", {result_.added, value}, dtype_) : std::move(value);
+    result_.added = result_.added ? result_.added + value : std::move(value);
   }
 
   void mark_empty_rows() {
@@ -339,9 +336,8 @@ class Reading {
     for (Label label : along_) {
       if (axis::contains(result_.added.flat(), label)) over.push_back(label);
     }
-    const Use largest = graph_.reduce("reduce_max", result_.added, over, dtype_);
-    const Use nan_or_zero = graph_.pointwise("mul", {largest, scalar(0)}, dtype_);
-    result_.added = graph_.pointwise("add", {result_.added, nan_or_zero}, dtype_);
+    const Use nan_or_zero = reduce_max(result_.added, over) * 0;
+    result_.added = result_.added + nan_or_zero;
   }
 
   Graph& graph_;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "axis/expr.h"
 #include "raise/views.h"
 
 namespace jaxport::raise {
@@ -77,7 +78,7 @@ class Descent {
   bool guard(const std::vector<Use>& operands) {
     for (std::size_t i : {1u, 2u}) {
       if (graph_.scalar_value(operands[i]) != 0.0) continue;
-      add(Kind::kMask, i == 1 ? operands[0] : graph_.pointwise("not", {operands[0]}, DType::kBool));
+      add(Kind::kMask, i == 1 ? operands[0] : logical_not(operands[0]));
       return enter(operands[3 - i], 1);
     }
     return false;

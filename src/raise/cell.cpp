@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "raise/polynomial.h"
 #include "raise/views.h"
@@ -163,9 +164,7 @@ class Gates {
                                 [&](const Use& use) { return body_.is_carried(use); });
   }
 
-  void add(Use& sum, Use term) {
-    sum = sum ? graph_.pointwise("add", {sum, std::move(term)}, dtype()) : std::move(term);
-  }
+  void add(Use& sum, Use term) { sum = sum ? sum + term : std::move(term); }
 
   std::optional<Gate> complete(Gate gate) {
     if (!gate.input || !gate.recurrent) return fail("a gate lacks the input or the state");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "raise/part.h"
 #include "raise/raise.h"
@@ -49,7 +50,7 @@ Factor unpicked(Graph& graph, const Use& use, Label p) {
   if (is_pointwise(use, "convert_element_type")) {
     Factor below = unpicked(graph, graph.child(use, 0), p);
     if (below.component == Factor::kWhole || !is_float(below.use.node->dtype)) return {use};
-    return {convert(graph, below.use, use.node->dtype), below.component};
+    return {convert(below.use, use.node->dtype), below.component};
   }
   const bool is_pick = use.node->kind == Kind::kPick;
   if (!is_pick && use.node->kind != Kind::kSlice) return {use};

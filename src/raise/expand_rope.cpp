@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "raise/expansions.h"
 #include "raise/part.h"
@@ -16,14 +17,12 @@ using axis::Use;
 
 // [x_0 cos - x_1 sin, x_1 cos + x_0 sin] along p
 Use rotated(Graph& graph, const Use& x, const Use& cos, const Use& sin, Label p) {
-  const DType dtype = x.node->dtype;
   const Use first = graph.pick(x, p, 0), second = graph.pick(x, p, 1);
-  const auto times = [&](const Use& a, const Use& b) {
-    return graph.pointwise("mul", {a, b}, dtype);
-  };
-  return graph.stack({graph.pointwise("sub", {times(first, cos), times(second, sin)}, dtype),
-                      graph.pointwise("add", {times(second, cos), times(first, sin)}, dtype)},
-                     p);
+  Use lo = first * cos;
+  lo = lo - second * sin;
+  Use hi = second * cos;
+  hi = hi + first * sin;
+  return graph.stack({lo, hi}, p);
 }
 
 // The use with the labels `run`, which stand side by side in one axis, as one label.

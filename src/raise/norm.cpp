@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "axis/expr.h"
 #include "raise/moment.h"
 #include "raise/rules.h"
 #include "raise/views.h"
@@ -105,7 +106,7 @@ Use match_product(const Matcher& m, const Use& root, bool center, std::string_vi
     if (!found) continue;
     if (!found->problem.empty()) return m.miss(rule, root, found->problem);
     const double coefficient = found->rest.coefficient / std::sqrt(moment->ratio);
-    return multiply(m.graph, coefficient, found->norm, found->rest.powers);
+    return multiply(coefficient, found->norm, found->rest.powers);
   }
   return {};
 }
@@ -170,16 +171,13 @@ Use cancel_mean(Graph& graph, const Summand& a, std::size_t root, const Summand&
   const auto n = static_cast<double>(count.value());
   const double coefficient = a.sign * rest->coefficient;
   if (!near(b.sign * b.product.coefficient * n, -coefficient, x.node->dtype)) return {};
-  return multiply(graph, coefficient, norm(graph, x, over, moment), rest->powers);
+  return multiply(coefficient, norm(graph, x, over, moment), rest->powers);
 }
 
-Use add_others(Graph& graph, Use result, const std::vector<Summand>& summands, std::size_t i,
-               std::size_t j) {
-  const DType dtype = result.node->dtype;
+Use add_others(Use result, const std::vector<Summand>& summands, std::size_t i, std::size_t j) {
   for (std::size_t k = 0; k < summands.size(); ++k) {
     if (k == i || k == j) continue;
-    result =
-        graph.pointwise(summands[k].sign > 0 ? "add" : "sub", {result, summands[k].use}, dtype);
+    result = summands[k].sign > 0 ? result + summands[k].use : result - summands[k].use;
   }
   return result;
 }
@@ -197,7 +195,7 @@ Use match_sum(const Matcher& m, const Use& root) {
       for (std::size_t j = 0; j < summands.size(); ++j) {
         if (i == j) continue;
         Use found = cancel_mean(m.graph, summands[i], k, summands[j], *moment);
-        if (found) return add_others(m.graph, std::move(found), summands, i, j);
+        if (found) return add_others(std::move(found), summands, i, j);
       }
     }
   }

@@ -2,6 +2,7 @@
 // norm(x) * w and norm(x) + b become operands of the norm when w and b vary along the normalised
 // axes only, or, of a group or instance norm, when they are parameters with channels outside of
 // these axes. Constant numbers are repeated: the op has a scale anyhow.
+#include "axis/expr.h"
 #include "raise/rules.h"
 #include "raise/views.h"
 
@@ -17,7 +18,7 @@ using axis::Use;
 Use with_operand(Graph& graph, const Use& norm, const Use& operand, std::string_view name) {
   std::vector<Use> operands = graph.children(norm);
   if (flag(*norm.node, name)) {
-    operands[1] = graph.pointwise("mul", {operand, operands[1]}, norm.node->dtype);
+    operands[1] = operand * operands[1];
   } else {
     operands.push_back(operand);
   }

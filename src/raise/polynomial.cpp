@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 
 namespace jaxport::raise {
@@ -194,10 +195,9 @@ Use sunk(Graph& graph, const Use& use) { return sunk_within(graph, use, kMaxDept
 Use product(Graph& graph, const Monomial& monomial, DType dtype) {
   Use result;
   for (const Use& factor : monomial.factors) {
-    result = result ? graph.pointwise("mul", {result, factor}, dtype) : factor;
+    result = result ? result * factor : factor;
   }
-  const Use coefficient = graph.scalar(monomial.coefficient, dtype);
-  return result ? graph.pointwise("mul", {result, coefficient}, dtype) : coefficient;
+  return result ? result * monomial.coefficient : graph.scalar(monomial.coefficient, dtype);
 }
 
 }  // namespace jaxport::raise

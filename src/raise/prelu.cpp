@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "axis/expr.h"
 #include "raise/rules.h"
 #include "raise/views.h"
 
@@ -83,7 +84,7 @@ Use negative_part_slope(Graph& graph, const Use& use, const Use& x) {
     if (is_min && graph.child(part, 0) == x) return factor;
     const Use mirrored = positive_part(graph, part);
     if (mirrored && is_pointwise(mirrored, "neg") && graph.child(mirrored, 0) == x) {
-      return graph.pointwise("neg", {factor}, factor.node->dtype);
+      return -factor;
     }
   }
   return {};
@@ -98,7 +99,7 @@ Use match_parts(const Matcher& m, const Use& root) {
     const Use x = positive_part(graph, graph.child(root, i));
     Use slope = x ? negative_part_slope(graph, graph.child(root, 1 - i), x) : Use{};
     if (!slope) continue;
-    if (is_difference) slope = graph.pointwise("neg", {slope}, slope.node->dtype);
+    if (is_difference) slope = -slope;
     return prelu(m, root, x, slope);
   }
   return {};

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "axis/view.h"
 #include "raise/cell.h"
@@ -108,7 +109,7 @@ class Assembly {
     Use weights, from_x = graph_.scalar(0, dtype());
     for (const Monomial& term : *sum) {
       if (std::ranges::none_of(term.factors, [&](const Use& use) { return varies(use); })) {
-        from_x = graph_.pointwise("add", {from_x, product(graph_, term, dtype())}, dtype());
+        from_x = from_x + product(graph_, term, dtype());
         continue;
       }
       const Use found = term.factors.size() == 1 ? weights_of(term.factors[0]) : Use{};

@@ -12,6 +12,7 @@
 #include <array>
 #include <optional>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "raise/component.h"
 #include "raise/rules.h"
@@ -77,13 +78,11 @@ class Tables {
  private:
   Use product(const Summand& summand) {
     Use result = value_of(graph_, summand.factors[0], p_);
-    const DType dtype = result.node->dtype;
     for (std::size_t i = 1; i < summand.factors.size(); ++i) {
-      result = graph_.pointwise("mul", {result, value_of(graph_, summand.factors[i], p_)}, dtype);
+      result = result * value_of(graph_, summand.factors[i], p_);
     }
     if (summand.coefficient == 1) return result;
-    if (summand.coefficient == -1) return graph_.pointwise("neg", {result}, dtype);
-    return graph_.pointwise("mul", {result, graph_.scalar(summand.coefficient, dtype)}, dtype);
+    return summand.coefficient == -1 ? -result : result * summand.coefficient;
   }
 
   Graph& graph_;

@@ -12,6 +12,7 @@
 #include <limits>
 #include <numbers>
 
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "raise/premise.h"
 #include "raise/rules.h"
@@ -47,7 +48,7 @@ Use without_shift(Graph& graph, Use x, const Labels& s) {
   if (!is_pointwise(x, "mul") || !graph.scalar_value(graph.child(x, 1))) return x;
   const Use scaled = graph.child(x, 0), kept = without_shift(graph, scaled, s);
   if (kept == scaled) return x;
-  return graph.pointwise("mul", {kept, graph.child(x, 1)}, x.node->dtype);
+  return kept * graph.child(x, 1);
 }
 
 // e is zero where m is false, because its exponent is -inf there. What is subtracted from it does
@@ -73,11 +74,8 @@ Use without_idle_mask(Graph& graph, const Use& use, const Labels& s) {
 
 // exp(y), zero where `keep` is false
 Use masked_exp(Graph& graph, const Use& e, const Use& keep) {
-  const Use y = graph.child(e, 0);
-  const DType dtype = y.node->dtype;
-  const Use never = graph.scalar(-std::numeric_limits<double>::infinity(), dtype);
-  const Use exponent = graph.pointwise("select_n", {keep, never, y}, dtype);
-  return graph.pointwise(e.node->name, {exponent}, dtype);
+  const Use exponent = select(keep, graph.child(e, 0), -std::numeric_limits<double>::infinity());
+  return graph.pointwise(e.node->name, {exponent}, e.node->dtype);
 }
 
 bool is_select_of_exp(const axis::Node& node) {
@@ -94,7 +92,7 @@ Use without_masked_shift(Graph& graph, const Use& y, const Labels& s) {
       graph.scalar_value(graph.child(y, 1)) == -std::numeric_limits<double>::infinity();
   if (!is_masked) return without_shift(graph, y, s);
   const Use kept = without_shift(graph, graph.child(y, 2), s);
-  return graph.pointwise("select_n", {graph.child(y, 0), graph.child(y, 1), kept}, y.node->dtype);
+  return select(graph.child(y, 0), kept, graph.child(y, 1));
 }
 
 Use softmax_like(Graph& graph, std::string_view name, const Use& y, const Labels& s) {
@@ -141,11 +139,7 @@ std::optional<Reduction> sum_of_exp(Graph& graph, const Use& use) {
 
 Use softmax_of_exp(Graph& graph, const Use& e, const Labels& s) {
   Use y = graph.child(e, 0);
-  if (e.node->name == "exp2") {
-    const DType dtype = y.node->dtype;
-    y = graph.pointwise("mul", {without_shift(graph, y, s), graph.scalar(std::numbers::ln2, dtype)},
-                        dtype);
-  }
+  if (e.node->name == "exp2") y = without_shift(graph, y, s) * std::numbers::ln2;
   return softmax_like(graph, "softmax", y, s);
 }
 
@@ -190,7 +184,7 @@ Use quotient(const Matcher& m, const Use& root, const Product& product, std::siz
     return m.miss("softmax", root, "the sum runs over other axes than it divides");
   }
   Use softmax = softmax_of_exp(graph, e, resolve_all(sum->over, binding));
-  return multiply(graph, product.coefficient, std::move(softmax), rest);
+  return multiply(product.coefficient, std::move(softmax), rest);
 }
 
 Use match_softmax(const Matcher& m, const Use& root) {

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "axis/evaluate.h"
+#include "axis/expr.h"
 #include "axis/pattern.h"
 #include "axis/size_value.h"
 #include "raise/raise.h"
@@ -120,16 +121,13 @@ std::optional<Reduction> minus_mean(Graph& graph, const Use& x, const Use& m) {
   return Reduction{x, resolve_all(mean->over, binding)};
 }
 
-Use raised_to(Graph& graph, const Power& power, DType dtype) {
+Use value_of(const Power& power) {
   const double e = power.exponent;
   if (e == 1) return power.base;
-  if (e == 0.5) return graph.pointwise("sqrt", {power.base}, dtype);
-  if (e == -0.5) return graph.pointwise("rsqrt", {power.base}, dtype);
-  if (is_whole(e)) {
-    return graph.pointwise("integer_pow", {power.base}, dtype,
-                           {{"y", front::Attr{static_cast<std::int64_t>(e)}}});
-  }
-  return graph.pointwise("pow", {power.base, graph.scalar(e, dtype)}, dtype);
+  if (e == 0.5) return sqrt(power.base);
+  if (e == -0.5) return rsqrt(power.base);
+  if (is_whole(e)) return integer_pow(power.base, static_cast<std::int64_t>(e));
+  return pow(power.base, e);
 }
 
 }  // namespace
@@ -183,18 +181,12 @@ bool has_factor(const axis::Node& node, bool (*test)(const axis::Node&)) {
   return has_factor_within(node, test, kViewDepth);
 }
 
-Use multiply(Graph& graph, double coefficient, Use first, const std::vector<Power>& rest) {
-  const DType dtype = first.node->dtype;
+Use multiply(double coefficient, Use first, const std::vector<Power>& rest) {
   Use result = std::move(first);
   for (const Power& power : rest) {
-    if (power.exponent == -1) {
-      result = graph.pointwise("div", {result, power.base}, dtype);
-    } else {
-      result = graph.pointwise("mul", {result, raised_to(graph, power, dtype)}, dtype);
-    }
+    result = power.exponent == -1 ? result / power.base : result * value_of(power);
   }
-  if (coefficient == 1) return result;
-  return graph.pointwise("mul", {result, graph.scalar(coefficient, dtype)}, dtype);
+  return coefficient == 1 ? result : result * coefficient;
 }
 
 std::vector<Power> all_but(const std::vector<Power>& powers, std::size_t i, std::size_t j) {
@@ -283,11 +275,6 @@ Use without_float_converts(Graph& graph, Use use, DType& narrowest) {
     narrowest = narrower(narrowest, use.node->dtype);
   }
   return use;
-}
-
-Use convert(Graph& graph, Use use, DType dtype) {
-  if (use.node->dtype == dtype) return use;
-  return graph.pointwise("convert_element_type", {std::move(use)}, dtype);
 }
 
 Use converted_bool(Graph& graph, const Use& use) {

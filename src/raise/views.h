@@ -31,8 +31,7 @@ std::optional<Product> quotient(axis::Graph& graph, const Product& product, cons
 // A cheap test before factors(): some node that it would meet passes. Looks at no labels.
 bool has_factor(const axis::Node& node, bool (*test)(const axis::Node&));
 // The way back: coefficient * first * product of powers.
-axis::Use multiply(axis::Graph& graph, double coefficient, axis::Use first,
-                   const std::vector<Power>& rest);
+axis::Use multiply(double coefficient, axis::Use first, const std::vector<Power>& rest);
 // The powers without those at i and j.
 std::vector<Power> all_but(const std::vector<Power>& powers, std::size_t i, std::size_t j);
 
@@ -72,7 +71,6 @@ axis::Use squared(axis::Graph& graph, const axis::Use& use);
 axis::Use without_float_converts(axis::Graph& graph, axis::Use use);
 // The same; `narrowest` becomes the narrowest dtype on the way when that is narrower.
 axis::Use without_float_converts(axis::Graph& graph, axis::Use use, DType& narrowest);
-axis::Use convert(axis::Graph& graph, axis::Use use, DType dtype);
 // The boolean m below float(m), or an empty Use.
 axis::Use converted_bool(axis::Graph& graph, const axis::Use& use);
 DType narrower(DType a, DType b);  // the float type with fewer bits of mantissa
