@@ -7,6 +7,7 @@
 
 #include "front/text.h"
 #include "jaxport/error.h"
+#include "lower/macro.h"
 
 namespace jaxport::lower {
 
@@ -65,14 +66,7 @@ void emit(Emission& e, const Node& node) {
     case Kind::kPrim:
       return emit_prim(e, node);
     case Kind::kMacro:
-      if (node.name == "softmax") return emit_softmax(e, node, "Softmax");
-      if (node.name == "log_softmax") return emit_softmax(e, node, "LogSoftmax");
-      if (node.name == "norm") return emit_norm(e, node);
-      if (node.name == "eye") return emit_eye(e, node);
-      if (node.name == "attention") return emit_attention(e, node);
-      if (node.name == "resize") return emit_resize(e, node);
-      if (node.name == "rope" || node.name == "partial_rope") return emit_rope(e, node);
-      break;
+      return find_macro(node)->emit(e, node);
     default:
       break;
   }

@@ -51,22 +51,16 @@ std::optional<axis::Labels> wanted_order(const Emission& e, const axis::Node& no
 // What it will cost that the result is not in the layout that its consumers wish.
 double regret(const Emission& e, const axis::Node& node, const Arrangement& result);
 
-// --- one kind of node each
-void emit_attention(Emission& e, const axis::Node& node);
+// --- one kind of node each; macros are emitted by their rows (macro.h)
 void emit_concat(Emission& e, const axis::Node& node);
 void emit_contract(Emission& e, const axis::Node& node);
-void emit_eye(Emission& e, const axis::Node& node);
 void emit_iota(Emission& e, const axis::Node& node);
-void emit_norm(Emission& e, const axis::Node& node);
 void emit_pick(Emission& e, const axis::Node& node);
 void emit_pointwise(Emission& e, const axis::Node& node);
 void emit_prim(Emission& e, const axis::Node& node);
 void emit_reduce(Emission& e, const axis::Node& node);
 void emit_relayout(Emission& e, const axis::Node& node);
-void emit_resize(Emission& e, const axis::Node& node);
-void emit_rope(Emission& e, const axis::Node& node);
 void emit_slice(Emission& e, const axis::Node& node);
-void emit_softmax(Emission& e, const axis::Node& node, std::string_view op);
 void emit_stack(Emission& e, const axis::Node& node);
 
 // --- what several of them share

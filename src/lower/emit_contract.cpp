@@ -5,6 +5,7 @@
 
 #include "lower/cheapest.h"
 #include "lower/emission.h"
+#include "lower/macro.h"
 
 namespace jaxport::lower {
 
@@ -75,10 +76,9 @@ bool needs_column(const Arrangement& rows, const Labels& columns) {
   return !rows.empty() || !columns.empty();
 }
 
-// Attention and RotaryEmbedding take no operand without one.
 bool needs_batch_dim(const axis::Node& node) {
-  return node.kind == axis::Kind::kMacro &&
-         (node.name == "attention" || node.name == "rope" || node.name == "partial_rope");
+  const MacroRow* macro = find_macro(node);
+  return macro && macro->needs_batch_dim;
 }
 
 bool starts_with_unit(const Arrangement& arrangement) {

@@ -167,22 +167,6 @@ void emit_iota(Emission& e, const Node& node) {
   e.values.define(node, cast(e.shapes.range(node.axis_size(0)), node.dtype), {node.out[0]});
 }
 
-// Rows and columns in the order that is wanted: the other one has the opposite diagonal.
-void emit_eye(Emission& e, const Node& node) {
-  const Labels natural{node.role("r")[0], node.role("c")[0]};
-  const Labels order =
-      wanted_order(e, node, LabelSet(node.sizes.size(), natural)).value_or(natural);
-  const auto diagonal = *node.attr("diagonal")->get_if<std::int64_t>();
-  Dims shape;
-  for (Label label : order) shape.push_back(node.sizes[static_cast<std::size_t>(label)]);
-  const bool is_whole = node.dtype == DType::kI32 || node.dtype == DType::kI64;
-  const DType dtype = node.dtype == DType::kF64 || is_whole ? node.dtype : DType::kF32;
-  const Value zeros = e.op.call_with_shape("ConstantOfShape", {e.shapes.shape(shape)}, {}, shape);
-  const Value ones = e.op.EyeLike(
-      zeros, onnx::Args{{"dtype", dtype}, {"k", order == natural ? diagonal : -diagonal}});
-  e.values.define(node, cast(ones, node.dtype), {{order[0]}, {order[1]}});
-}
-
 void emit_pick(Emission& e, const Node& node) {
   const Edge& edge = node.edges[0];
   const Label along = node.role("p")[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that run along some labels: reductions and softmax.
+// Reductions.
 #include <algorithm>
 #include <array>
 
@@ -16,21 +16,6 @@ using axis::Labels;
 using axis::Node;
 
 namespace {
-
-// All labels of the set in one dim, last.
-Arrangement gathered_last(const Arrangement& arrangement, const LabelSet& set) {
-  Arrangement result;
-  Labels last;
-  for (const Labels& dim : arrangement) {
-    const Labels inside = set.keep(dim);
-    last.insert(last.end(), inside.begin(), inside.end());
-    if (Labels outside = set.drop(dim); !outside.empty() || dim.empty()) {
-      result.push_back(std::move(outside));
-    }
-  }
-  result.push_back(std::move(last));
-  return result;
-}
 
 struct ReduceOp {
   std::string_view name, op;
@@ -134,24 +119,6 @@ void emit_reduce(Emission& e, const Node& node) {
     e.values.define(
         node, (is_bool ? reduced_logical : reduced_bits)(e.op, node, x, axes, keep_dims), result);
   }
-}
-
-void emit_softmax(Emission& e, const Node& node, std::string_view op) {
-  const Edge& edge = node.edges[0];
-  const LabelSet along(node.sizes.size(), node.role("s"));
-  const auto is_along = [&](const Labels& dim) { return along.has_any(dim); };
-  std::vector<Arrangement> candidates = e.values.arrangements(edge, node.sizes);
-  for (Arrangement& candidate : candidates) {
-    candidate = split_by(candidate, along);
-    if (std::ranges::count_if(candidate, is_along) > 1) candidate = gathered_last(candidate, along);
-  }
-  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
-    return e.values.price(edge, node.sizes, candidate) + regret(e, node, candidate);
-  });
-  const auto dim = std::ranges::find_if(best, is_along);
-  const std::int64_t axis_from_end = dim - best.end();
-  const Value x = e.values.bring(edge, node.sizes, best);
-  e.values.define(node, e.op.call(op, {x}, {{"axis", axis_from_end}}), best);
 }
 
 }  // namespace jaxport::lower

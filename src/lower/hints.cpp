@@ -3,12 +3,9 @@
 
 #include <algorithm>
 
-#include "lower/attention.h"
 #include "lower/ctx.h"
 #include "lower/label_set.h"
-#include "lower/norm.h"
-#include "lower/resize.h"
-#include "lower/rope.h"
+#include "lower/macro.h"
 
 namespace jaxport::lower {
 namespace {
@@ -18,50 +15,6 @@ using axis::Kind;
 using axis::Label;
 using axis::Labels;
 using axis::Node;
-
-constexpr double kStrong = 1, kWeak = 0.5;
-
-struct Wish {
-  double strength;
-  Arrangement dims;  // in labels of the consumer
-};
-using MaybeWish = std::optional<Wish>;
-
-Arrangement projected(const Arrangement& arrangement, const LabelSet& mine) {
-  Arrangement result;
-  for (const Labels& dim : arrangement) result.push_back(mine.keep(dim));
-  return result;
-}
-
-// Dims with the labels of the set taken out; dims that become empty vanish, unit dims stay.
-Arrangement dropped(const Arrangement& arrangement, const LabelSet& set) {
-  Arrangement result;
-  for (const Labels& dim : arrangement) {
-    if (Labels rest = set.drop(dim); !rest.empty() || dim.empty())
-      result.push_back(std::move(rest));
-  }
-  return result;
-}
-
-// A layer norm wants its axes last, a norm with channels wants them second.
-MaybeWish norm_wish(const Node& node, std::size_t i, const MaybeWish& own) {
-  if (i != 0) return std::nullopt;
-  const NormLabels labels(node);
-  const LabelSet along(node.sizes.size(), labels.along);
-  const Arrangement& given = own ? own->dims : node.edges[0].axes;
-  Arrangement dims;
-  if (labels.is_instance()) {
-    const LabelSet channels(node.sizes.size(), labels.channels());
-    dims = {channels.drop(along.drop(axis::flatten(given))), labels.channels()};
-    for (const Labels& dim : given) {
-      if (Labels kept = channels.drop(along.keep(dim)); !kept.empty()) dims.push_back(kept);
-    }
-  } else {
-    dims = dropped(given, along);
-    dims.push_back(along.keep(axis::flatten(node.edges[0].axes)));
-  }
-  return Wish{own ? own->strength : kWeak, std::move(dims)};
-}
 
 // [..][contracted labels][columns], where the result is wanted as [..][rows of a
 // constant][columns]: the constant is multiplied from the left.
@@ -148,38 +101,6 @@ MaybeWish concat_wish(const Node& node, std::size_t i, const MaybeWish& own) {
   return Wish{own->strength, std::move(dims)};
 }
 
-// [batch][time][heads, size of a head]: the op takes three dims straight from the projections.
-MaybeWish attention_wish(const Node& node, std::size_t i, const MaybeWish& own) {
-  const AttentionLabels labels(node);
-  const AttentionRoles roles(node, own ? axis::flatten(own->dims) : axis::flatten(node.out));
-  if (i == 3) {
-    const LabelSet mine(node.sizes.size(), node.edges[3].axes);
-    return Wish{kStrong, projected(bias_arrangement(node, labels, roles), mine)};
-  }
-  Labels inner = roles.heads;
-  auto append = [&](const Labels& more) { inner.insert(inner.end(), more.begin(), more.end()); };
-  if (i == 0) append(labels.group);
-  append(i == 2 ? labels.value_size : labels.key_size);
-  return Wish{kStrong, {roles.batch, i == 0 ? labels.time : labels.keys, inner}};
-}
-
-// [batch][time][heads, size of a head] in the order of the result; tables as the op takes them.
-MaybeWish rope_wish(const Node& node, std::size_t i, const MaybeWish& own) {
-  const RopeLabels labels(node);
-  const RopeForm form = natural_form(labels, own ? own->dims : node.edges[0].axes);
-  if (i == 0) return Wish{kStrong, form.arrange(labels.head)};
-  return Wish{kStrong, form.tables(labels)};
-}
-
-MaybeWish resize_wish(const Node& node, std::size_t i, const MaybeWish& own) {
-  if (!own || i != 0) return std::nullopt;
-  Wish wish = *own;
-  for (const ResizeAxis& axis : resize_axes(node)) {
-    for (Labels& dim : wish.dims) std::ranges::replace(dim, axis.to, axis.from);
-  }
-  return wish;
-}
-
 MaybeWish renamed_wish(const Node& node, const MaybeWish& own) {
   if (!own || node.role("o").empty()) return std::nullopt;
   Wish wish = *own;
@@ -218,16 +139,14 @@ MaybeWish operand_wish(const Facts& facts, const Node& node, std::size_t i, cons
     case Kind::kPrim:
       return prim_wish(node, i, own, opset);
     case Kind::kMacro:
-      if (node.name == "norm") return norm_wish(node, i, own);
-      if (node.name == "attention") return attention_wish(node, i, own);
-      if (node.name == "resize") return resize_wish(node, i, own);
-      if (node.name == "rope" || node.name == "partial_rope") return rope_wish(node, i, own);
+      if (const auto wish = find_macro(node)->wish) return wish(node, i, own);
       break;
     default:
       return std::nullopt;
   }
   if (!own) return std::nullopt;
-  return Wish{own->strength, projected(own->dims, LabelSet(node.sizes.size(), node.edges[i].axes))};
+  return Wish{own->strength,
+              restricted(own->dims, LabelSet(node.sizes.size(), node.edges[i].axes))};
 }
 
 // A wish in labels of the consumer as dims in labels of the operand. A label that the wish tears

@@ -19,6 +19,14 @@ struct Hint {
 };
 using Hints = std::vector<std::optional<Hint>>;  // by Facts::index
 
+// What a consumer wants of an operand, in labels of the consumer, and how much.
+struct Wish {
+  double strength;
+  Arrangement dims;
+};
+using MaybeWish = std::optional<Wish>;
+constexpr double kStrong = 1, kWeak = 0.5;
+
 // One backward sweep: each consumer, with its own wish known, says what it wants of its operands; a
 // value elects the layout with the largest sum of strengths, the first consumer's on a tie. Values
 // with a hint in `fixed` have that.

@@ -25,6 +25,21 @@ Labels LabelSet::drop(const Labels& labels) const {
   return kept;
 }
 
+axis::Pattern restricted(const axis::Pattern& dims, const LabelSet& set) {
+  axis::Pattern result;
+  for (const axis::Labels& dim : dims) result.push_back(set.keep(dim));
+  return result;
+}
+
+axis::Pattern dropped(const axis::Pattern& dims, const LabelSet& set) {
+  axis::Pattern result;
+  for (const axis::Labels& dim : dims) {
+    if (axis::Labels rest = set.drop(dim); !rest.empty() || dim.empty())
+      result.push_back(std::move(rest));
+  }
+  return result;
+}
+
 axis::Pattern split_by(const axis::Pattern& dims, const LabelSet& set) {
   axis::Pattern result;
   for (const Labels& dim : dims) {

@@ -31,6 +31,10 @@ class LabelSet {
   std::vector<char> in_;
 };
 
+// Each dim without the labels that the set lacks.
+axis::Pattern restricted(const axis::Pattern& dims, const LabelSet& set);
+// Dims without the labels of the set; dims that become empty vanish, unit dims stay.
+axis::Pattern dropped(const axis::Pattern& dims, const LabelSet& set);
 // Dims that the set has a part of fall apart into runs inside and outside of it.
 axis::Pattern split_by(const axis::Pattern& dims, const LabelSet& set);
 

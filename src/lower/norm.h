@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is who among the labels of a norm. Wishes, emission and the choice of the op must agree on
-// it, so it is decided here alone.
+// The role of each label of a norm. Wishes, emission and the choice of the op must agree on it, so
+// it is decided here alone.
 #pragma once
 
 #include "axis/graph.h"
+#include "raise/ops.h"
 
 namespace jaxport::lower {
 
 struct NormLabels {
-  explicit NormLabels(const axis::Node& node);
+  NormLabels(const raise::NormOp& op, const Dims& sizes);
   axis::Labels along;  // normalised
   // Channels of an instance or group norm: outside and inside of what is normalised. A layer norm
   // has none.

@@ -1,21 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // LSTM, GRU and RNN (raise/recurrent.h): operands and results have ONNX's dims already.
+#include "raise/recurrent.h"
+
 #include <algorithm>
 
 #include "lower/ctx.h"
+#include "lower/macro.h"
 #include "onnx/subgraph.h"
+#include "raise/op.h"
 
 namespace jaxport::lower {
 namespace {
 
+raise::RecurrentAttrs attrs_of(const front::Eqn& eqn) {
+  return raise::read_attrs<raise::RecurrentAttrs>(eqn.attrs);
+}
+
+// "gru" is GRU.
+std::string op_of(std::string_view primitive) {
+  std::string op(primitive);
+  for (char& letter : op) letter = static_cast<char>(letter - 'a' + 'A');
+  return op;
+}
+
 // The operands of the primitive are w, r, b, the states and x; its results the states and y.
-Results recurrent(Ctx& c, std::string_view op, onnx::Args args) {
+Results recurrent(Ctx& c) {
+  const raise::RecurrentAttrs attrs = attrs_of(c.eqn());
+  const std::string op = op_of(c.eqn().primitive);
   const std::size_t states = c.result_count() - 1;
   Values in{c.operands().back(), c.in(0), c.in(1), c.in(2)};
-  if (!c.param<bool>("starts_at_zero")) {
+  if (!attrs.starts_at_zero) {
     in.emplace_back();  // all sequences have the full length
     in.insert(in.end(), c.operands().begin() + 3, c.operands().end() - 1);
   }
+  onnx::Args args;
+  if (attrs.linear_before_reset) args.emplace_back("linear_before_reset", 1);
+  if (attrs.is_relu()) args.emplace_back("activations", std::vector{attrs.activation});
   args.emplace_back("hidden_size", c.in_type(1).shape.back().value());
   if (c.param<bool>("reverse")) args.emplace_back("direction", "reverse");
   const auto steps = [&](onnx::Builder& builder) {
@@ -39,28 +59,21 @@ Results recurrent(Ctx& c, std::string_view op, onnx::Args args) {
   return results;
 }
 
-Results gru(Ctx& c) {
-  onnx::Args args;
-  if (c.param<bool>("linear_before_reset")) args.emplace_back("linear_before_reset", 1);
-  return recurrent(c, "GRU", std::move(args));
-}
-
-Results lstm(Ctx& c) { return recurrent(c, "LSTM", {}); }
-
-Results rnn(Ctx& c) {
-  onnx::Args args;
-  const std::string activation = c.param<std::string>("activation");
-  if (activation != "Tanh") args.emplace_back("activations", std::vector{activation});
-  return recurrent(c, "RNN", std::move(args));
-}
-
 constexpr Row kRows[] = {
-    {"gru", gru},
-    {"lstm", lstm},
-    {"rnn", rnn},
+    {raise::kRecurrent[0], recurrent},
+    {raise::kRecurrent[1], recurrent},
+    {raise::kRecurrent[2], recurrent},
 };
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 
 }  // namespace
 std::span<const Row> recurrent_rows() { return kRows; }
+
+// The Relu of ONNX Runtime's RNN makes 0 of NaN.
+bool is_recurrent_available(const axis::Node& node, const Options& options) {
+  const bool is_wrong =
+      options.target == target::Target::kOnnxRuntime && attrs_of(node.prim->eqn).is_relu();
+  return !is_wrong && has_op(op_of(node.name), node, options);
+}
+
 }  // namespace jaxport::lower

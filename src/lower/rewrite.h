@@ -28,8 +28,6 @@ axis::Use gather_inside(axis::Graph& graph, const axis::Use& use);
 // The same for scatter and its reductions: their mode is "inside".
 axis::Use scatter_inside(axis::Graph& graph, const axis::Use& use);
 
-// A norm of groups of channels of an image, marked as GroupNormalization.
-axis::Use native_norm(axis::Graph& graph, const axis::Use& use, int opset);
 // f16(norm(f32(x))) as a norm of f16, where the op of the target computes in f32 and rounds in the
 // same place.
 axis::Use narrow_norm(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which op a norm is, where there is a choice.
-#include <algorithm>
+// A norm in f16 where it is written in f32.
 #include <cmath>
 
 #include "axis/expr.h"
 #include "lower/norm.h"
 #include "lower/rewrite.h"
+#include "raise/op.h"
 
 namespace jaxport::lower {
 namespace {
@@ -14,13 +14,10 @@ using axis::Graph;
 using axis::Kind;
 using axis::Node;
 using axis::Use;
+using raise::NormOp;
 
-// Earlier versions of GroupNormalization have one scale for each group.
-constexpr int kGroupNormalization = 21;
 // Exponents of the normal numbers of f16, as frexp() counts them.
 constexpr int kLeastExponent = -13, kLargestExponent = 16;
-
-bool has(const Node& node, std::string_view flag) { return *node.attr(flag)->get_if<bool>(); }
 
 bool fits_f16(double value) {
   int exponent = 0;
@@ -42,15 +39,6 @@ Use narrowed(Graph& graph, const Use& use, DType dtype) {
   return convert(use, dtype);
 }
 
-std::vector<Use> narrowed_operands(Graph& graph, const Use& norm, DType dtype) {
-  std::vector<Use> operands;
-  for (const Use& operand : graph.children(norm)) {
-    operands.push_back(narrowed(graph, operand, dtype));
-    if (!operands.back()) return {};
-  }
-  return operands;
-}
-
 // ONNX Runtime takes four times as long for a norm of bf16 as for one of f32 between two Casts.
 bool is_worth_it(DType dtype, target::Target target) {
   return dtype == DType::kF16 || (dtype == DType::kBF16 && target == target::Target::kOnnx);
@@ -58,36 +46,25 @@ bool is_worth_it(DType dtype, target::Target target) {
 
 }  // namespace
 
-Use native_norm(Graph& graph, const Use& use, int opset) {
-  const Node& node = *use.node;
-  if (!node.is(Kind::kMacro, "norm") || node.attr("native") || opset < kGroupNormalization) {
-    return {};
-  }
-  const NormLabels labels(node);
-  if (!labels.is_instance() || labels.inner.empty() || labels.spatial().empty()) return {};
-  front::Attrs attrs = node.attrs;
-  const auto place = std::ranges::find(attrs, "scale", &front::Attrs::value_type::first);
-  attrs.insert(place, {"native", front::Attr{true}});
-  return graph.macro("norm", graph.children(use), use.flat(), node.dtype,
-                     {{"a", graph.role(use, "a")}}, std::move(attrs));
-}
-
 Use narrow_norm(Graph& graph, const Use& use, const axis::UseCounts& uses, int opset,
                 target::Target target) {
   const DType dtype = use.node->dtype;
   if (!is_convert(use) || !is_worth_it(dtype, target)) return {};
   const Use norm = graph.child(use, 0);
   const Node& node = *norm.node;
-  if (!node.is(Kind::kMacro, "norm") || node.dtype != DType::kF32 || uses[&node] > 1) return {};
-  const std::string_view op = has(node, "center") ? "LayerNormalization" : "RMSNormalization";
-  if (NormLabels(node).is_instance() || !target::runs(target, op, opset, dtype)) return {};
+  if (!raise::is<NormOp>(node) || node.dtype != DType::kF32 || uses[&node] > 1) return {};
+  auto op = raise::read<NormOp>(norm);
+  const std::string_view name = op.center ? "LayerNormalization" : "RMSNormalization";
+  const bool is_instance = NormLabels(raise::read<NormOp>(node), node.sizes).is_instance();
+  if (is_instance || !target::runs(target, name, opset, dtype)) return {};
   // By the specification scale and bias come after the rounding.
-  const bool has_operands = has(node, "scale") || has(node, "bias");
-  if (has_operands && target == target::Target::kOnnx) return {};
-  std::vector<Use> operands = narrowed_operands(graph, norm, dtype);
-  if (operands.empty()) return {};
-  return graph.macro("norm", std::move(operands), norm.flat(), dtype,
-                     {{"a", graph.role(norm, "a")}}, node.attrs);
+  if ((op.scale || op.bias) && target == target::Target::kOnnx) return {};
+  for (Use* operand : {&op.x, &op.scale, &op.bias}) {
+    if (!*operand) continue;
+    *operand = narrowed(graph, *operand, dtype);
+    if (!*operand) return {};
+  }
+  return raise::make(std::move(op), norm.flat());
 }
 
 }  // namespace jaxport::lower

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "axis/size_value.h"
+#include "lower/eye.h"
 #include "lower/rewrite.h"
+#include "raise/op.h"
 
 namespace jaxport::lower {
 namespace {
@@ -69,10 +71,12 @@ Use eye(Graph& graph, const Use& use) {
   if (!row || !column || row->label == column->label) return {};
   if (graph.size(row->label).is_static() && graph.size(column->label).is_static()) return {};
   const DType positions = graph.child(test, 0).node->dtype;
-  return graph.macro(
-      "eye", {graph.iota(row->label, positions), graph.iota(column->label, positions)},
-      {row->label, column->label}, use.node->dtype, {{"c", {column->label}}, {"r", {row->label}}},
-      {{"diagonal", front::Attr{row->offset - column->offset}}});
+  return raise::make(EyeOp{.rows = graph.iota(row->label, positions),
+                           .columns = graph.iota(column->label, positions),
+                           .row = row->label,
+                           .column = column->label,
+                           .diagonal = row->offset - column->offset},
+                     {row->label, column->label}, use.node->dtype);
 }
 
 Use triangle(Graph& graph, const Use& use) {

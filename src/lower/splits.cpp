@@ -6,6 +6,7 @@
 #include "lower/facts.h"
 #include "lower/label_set.h"
 #include "lower/layout.h"
+#include "lower/macro.h"
 
 namespace jaxport::lower {
 namespace {
@@ -55,8 +56,7 @@ bool treats_labels_alike(const Node& node) {
     case Kind::kRelayout:
       return true;
     case Kind::kMacro:
-      return node.name == "norm" || node.name == "resize" || node.name == "softmax" ||
-             node.name == "log_softmax";
+      return find_macro(node)->treats_labels_alike;
     default:
       return false;
   }

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "lower/label_set.h"
-#include "lower/resize.h"
+#include "lower/repeat.h"
 
 namespace jaxport::lower {
 

@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "axis/expr.h"
+#include "raise/op.h"
 #include "raise/views.h"
 
 namespace jaxport::raise {
@@ -224,10 +225,10 @@ const Activation* find_activation(std::string_view name) {
   return found == std::end(kActivations) ? nullptr : found;
 }
 
+double alpha_of(const axis::Node& node) { return read_attrs<AlphaAttr>(node.attrs).alpha; }
+
 Use expand_activation(Graph& graph, const Use& use) {
-  const Activation* activation = find_activation(use.node->name);
-  if (!activation) return {};
-  return activation->formula(graph.child(use, 0), number(*use.node, "alpha"));
+  return find_activation(use.node->name)->formula(graph.child(use, 0), alpha_of(*use.node));
 }
 
 }  // namespace jaxport::raise

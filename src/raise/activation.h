@@ -40,6 +40,13 @@ const Activation* find_activation(std::string_view name);  // nullptr: not one o
 
 double nan_max(double a, double b);  // as lax.max: NaN wins
 
+// The attribute of activations that have one; 0 without.
+struct AlphaAttr {
+  double alpha = 0;
+  void fields(auto& f) { f.attr("alpha", alpha); }
+};
+double alpha_of(const axis::Node& node);
+
 axis::Use expand_activation(axis::Graph& graph, const axis::Use& use);
 
 }  // namespace jaxport::raise

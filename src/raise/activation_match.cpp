@@ -9,6 +9,7 @@
 
 #include "raise/activation.h"
 #include "raise/cone.h"
+#include "raise/op.h"
 #include "raise/piecewise.h"
 #include "raise/views.h"
 
@@ -141,7 +142,7 @@ std::optional<Candidate> identify(const Matcher& m, Samples& samples, DType dtyp
 Use raised(axis::Graph& graph, const Candidate& candidate, const Use& base) {
   front::Attrs attrs;
   if (!candidate.activation->alpha.is_empty()) {
-    attrs = {{"alpha", front::Attr{as_written(candidate.alpha, base.node->dtype)}}};
+    attrs = to_attrs(AlphaAttr{as_written(candidate.alpha, base.node->dtype)});
   }
   return graph.pointwise(candidate.activation->name, {base}, base.node->dtype, std::move(attrs));
 }

@@ -9,12 +9,15 @@
 // Masks and biases become one summand of the score, see attention_summand.h. In 16-bit types the op
 // rounds the result once, where JAX may round scores and weights too.
 #include <algorithm>
+#include <limits>
 
 #include "axis/expr.h"
 #include "axis/pattern.h"
 #include "raise/attention_score.h"
 #include "raise/attention_summand.h"
 #include "raise/attention_weights.h"
+#include "raise/op.h"
+#include "raise/ops.h"
 #include "raise/rules.h"
 #include "raise/softmax.h"
 #include "raise/views.h"
@@ -120,7 +123,7 @@ class Construction {
         root_(contraction),
         value_(std::move(value)),
         weights_(std::move(weights)),
-        along_(graph_.role(weights_.softmax, "s")),
+        along_(read<SoftmaxOp>(weights_.softmax).along),
         score_(std::move(score)) {}
 
   // Over the labels of the contraction and in its dtype; empty after a near miss.
@@ -219,16 +222,20 @@ class Construction {
   }
 
   Use node() {
-    std::vector<Use> operands{score_.query, score_.key, value_};
-    if (summand_.added) operands.push_back(summand_.added);
-    if (summand_.keep) operands.push_back(summand_.keep);
-    return graph_.macro(
-        "attention", std::move(operands), root_.flat(), dtype_,
-        {{"d", score_.contracted}, {"g", roles_.group}, {"s", along_}, {"t", roles_.time}},
-        {{"cap", {score_.cap}},
-         {"causal", {summand_.causal_row.has_value()}},
-         {"scale", {score_.scale}},
-         {"zero_rows", {summand_.zero_rows}}});
+    return make(AttentionOp{.query = score_.query,
+                            .key = score_.key,
+                            .value = value_,
+                            .bias = summand_.added,
+                            .mask = summand_.keep,
+                            .contracted = score_.contracted,
+                            .group = roles_.group,
+                            .keys = along_,
+                            .time = roles_.time,
+                            .cap = score_.cap,
+                            .is_causal = summand_.causal_row.has_value(),
+                            .scale = score_.scale,
+                            .zero_rows = summand_.zero_rows},
+                root_.flat());
   }
 
   const Matcher& m_;
@@ -249,12 +256,12 @@ bool is_ordinary_float(DType dtype) { return is_float(dtype) && byte_width(dtype
 Use attention_of(const Matcher& m, const Use& contraction, Weights weights, Use value) {
   if (!is_ordinary_float(contraction.node->dtype) || !is_ordinary_float(value.node->dtype))
     return {};
-  const Labels along = m.graph.role(weights.softmax, "s");
+  const auto [scores, along] = read<SoftmaxOp>(weights.softmax);
   const Labels contracted = axis::without(weights.softmax.flat(), contraction.flat());
   if (!same_set(along, contracted))
     return m.miss("attention", contraction,
                   "the softmax runs along other axes than the contraction");
-  auto [score, reason] = score_of(m.graph, m.graph.child(weights.softmax, 0), along);
+  auto [score, reason] = score_of(m.graph, scores, along);
   if (!score) return m.miss("attention", contraction, reason);
   return Construction(m, contraction, std::move(value), std::move(weights), std::move(*score))
       .build();
@@ -366,5 +373,23 @@ constexpr const Rule* kRules[] = {&kAttention};
 }  // namespace
 
 Rules attention_rules() { return kRules; }
+
+Use AttentionOp::expand() const {
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  Graph& graph = *query.node->graph;
+  const DType dtype = sum_type(query.node->dtype);
+  Use score = graph.contract(query, key, contracted, dtype) * scale;
+  if (cap != 0) score = tanh(score / cap) * cap;
+  if (bias) score = score + bias;
+  if (mask) score = select(mask, score, bias);
+  if (is_causal) {
+    const Use row = graph.iota(time[0], DType::kI32);
+    const Use column = graph.iota(keys[0], DType::kI32);
+    score = select(ge(row, column), score, kNever);
+  }
+  Use weights = make(SoftmaxOp{{score, keys}}, score.flat());
+  if (zero_rows) weights = select(eq(bias, kNever), 0, weights);
+  return graph.contract(convert(weights, query.node->dtype), value, keys, query.node->dtype);
+}
 
 }  // namespace jaxport::raise

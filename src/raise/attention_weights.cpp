@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "axis/expr.h"
+#include "raise/op.h"
+#include "raise/ops.h"
 #include "raise/views.h"
 
 namespace jaxport::raise {
@@ -14,7 +16,7 @@ using axis::Use;
 
 constexpr int kMostSteps = 8;
 
-bool is_softmax(const Use& use) { return use.node->is(axis::Kind::kMacro, "softmax"); }
+bool is_softmax(const Use& use) { return is<SoftmaxOp>(*use.node); }
 
 // Goes down one operation at a time.
 class Descent {

@@ -141,10 +141,10 @@ static_assert(std::ranges::is_sorted(kOperations, {}, &Cone::Operation::name));
 constexpr Cone::Operation kActivation{
     "activation",
     [](const double* v, const Node& node) {
-      return find_activation(node.name)->value(v[0], number(node, "alpha"));
+      return find_activation(node.name)->value(v[0], alpha_of(node));
     },
     [](const Form* v, const Node& node) {
-      return find_activation(node.name)->form(v[0], number(node, "alpha"));
+      return find_activation(node.name)->form(v[0], alpha_of(node));
     }};
 
 // Every value of `root` survives in `dtype`: a narrower step on the way rounds, which at() would

@@ -3,15 +3,17 @@
 // rms_norm(x)   = x / sqrt(mean_a x^2 + eps)
 // x / sqrt(sum_a x^2) is an rms norm divided by sqrt(n).
 //
-// All become the macro "norm" with role "a", attributes eps, center, scale and bias, and operands
-// x [scale] [bias]. The variance may be written in one pass, E[x^2] - E[x]^2, with or without a
+// The variance may be written in one pass, E[x^2] - E[x]^2, with or without a
 // clamp at zero. That form loses digits in f32 when |mean| is much larger than the deviation; the
 // macro stands for the two-pass form, which is at least as accurate.
 #include <algorithm>
 #include <cmath>
 
 #include "axis/expr.h"
+#include "axis/size_value.h"
 #include "raise/moment.h"
+#include "raise/op.h"
+#include "raise/ops.h"
 #include "raise/rules.h"
 #include "raise/views.h"
 
@@ -24,13 +26,12 @@ using axis::Kind;
 using axis::Labels;
 using axis::Use;
 
-Use norm(Graph& graph, const Use& x, const Labels& over, const Moment& moment) {
-  const DType dtype = x.node->dtype;
-  return graph.macro("norm", {x}, x.flat(), dtype, {{"a", over}},
-                     {{"bias", front::Attr{false}},
-                      {"center", front::Attr{moment.center}},
-                      {"eps", front::Attr{as_written(moment.eps, dtype)}},
-                      {"scale", front::Attr{false}}});
+Use norm(const Use& x, const Labels& over, const Moment& moment) {
+  return make(NormOp{.x = x,
+                     .along = over,
+                     .center = moment.center,
+                     .eps = as_written(moment.eps, x.node->dtype)},
+              x.flat());
 }
 
 // The last axes of x, as it is seen, are `over`.
@@ -62,7 +63,7 @@ std::optional<Normalised> normalised_value(Graph& graph, const Product& product,
   const Labels over = resolve_all(moment.x.over, binding);
   if (!moment.problem.empty()) return Normalised{{}, {}, moment.problem};
   if (!is_subset(over, x.flat()) || !is_worth_it(x, over, moment)) return std::nullopt;
-  return Normalised{norm(graph, x, over, moment), *std::move(rest), ""};
+  return Normalised{norm(x, over, moment), *std::move(rest), ""};
 }
 
 // x - mean_a x among the factors.
@@ -79,7 +80,7 @@ std::optional<Normalised> normalised_deviation(Graph& graph, const Product& prod
     if (!is_subset(over, deviation->of.flat()) || !same_set(deviation->over, over)) {
       return Normalised{{}, {}, "the mean runs over other axes than the variance"};
     }
-    return Normalised{norm(graph, deviation->of, over, moment),
+    return Normalised{norm(deviation->of, over, moment),
                       {product.coefficient, all_but(product.powers, i, i)},
                       ""};
   }
@@ -171,7 +172,7 @@ Use cancel_mean(Graph& graph, const Summand& a, std::size_t root, const Summand&
   const auto n = static_cast<double>(count.value());
   const double coefficient = a.sign * rest->coefficient;
   if (!near(b.sign * b.product.coefficient * n, -coefficient, x.node->dtype)) return {};
-  return multiply(coefficient, norm(graph, x, over, moment), rest->powers);
+  return multiply(coefficient, norm(x, over, moment), rest->powers);
 }
 
 Use add_others(Use result, const std::vector<Summand>& summands, std::size_t i, std::size_t j) {
@@ -344,5 +345,18 @@ constexpr const Rule* kRules[] = {&kLayerNorm, &kRmsNorm};
 }  // namespace
 
 Rules norm_rules() { return kRules; }
+
+Use NormOp::expand() const {
+  const DType dtype = sum_type(x.node->dtype);
+  axis::Graph& graph = *x.node->graph;
+  const Use n = convert(axis::size_as_value(graph, graph.size_of(along), DType::kI64), dtype);
+  const auto mean = [&](const Use& of) { return reduce_sum(of, along) / n; };
+  Use y = convert(x, dtype);
+  if (center) y = y - mean(y);
+  y = y * rsqrt(mean(y * y) + eps);
+  if (scale) y = y * convert(scale, dtype);
+  if (bias) y = y + convert(bias, dtype);
+  return convert(y, x.node->dtype);
+}
 
 }  // namespace jaxport::raise

@@ -3,6 +3,8 @@
 // axes only, or, of a group or instance norm, when they are parameters with channels outside of
 // these axes. Constant numbers are repeated: the op has a scale anyhow.
 #include "axis/expr.h"
+#include "raise/op.h"
+#include "raise/ops.h"
 #include "raise/rules.h"
 #include "raise/views.h"
 
@@ -14,37 +16,29 @@ using axis::Kind;
 using axis::Labels;
 using axis::Use;
 
-// The norm with one more operand, and the attribute that says so; or with its scale multiplied.
-Use with_operand(Graph& graph, const Use& norm, const Use& operand, std::string_view name) {
-  std::vector<Use> operands = graph.children(norm);
-  if (flag(*norm.node, name)) {
-    operands[1] = operand * operands[1];
-  } else {
-    operands.push_back(operand);
-  }
-  front::Attrs attrs = norm.node->attrs;
-  for (auto& [key, attr] : attrs) {
-    if (key == name) attr = front::Attr{true};
-  }
-  const Labels out = operands.front().flat();
-  return graph.macro("norm", std::move(operands), out, norm.node->dtype,
-                     {{"a", graph.role(norm, "a")}}, std::move(attrs));
+bool takes_scale(const NormOp& norm) {
+  const bool has_number = norm.scale && norm.scale.labels.empty();
+  return (!norm.scale || has_number) && !norm.bias;
 }
-
-bool takes_scale(const axis::Node& norm) {
-  const bool has_number = flag(norm, "scale") && norm.edges[1].axes.empty();
-  return (!flag(norm, "scale") || has_number) && !flag(norm, "bias");
+Use with_scale(NormOp norm, const Use& scale) {
+  norm.scale = norm.scale ? scale * norm.scale : scale;
+  return make(norm, norm.x.flat());
 }
 
 // No target has an rms norm with a bias.
-bool takes_bias(const axis::Node& norm) { return flag(norm, "center") && !flag(norm, "bias"); }
+bool takes_bias(const NormOp& norm) { return norm.center && !norm.bias; }
+Use with_bias(NormOp norm, const Use& bias) {
+  norm.bias = bias;
+  return make(norm, norm.x.flat());
+}
 
 struct Absorption {
-  std::string_view rule, attr;
-  bool (*allowed)(const axis::Node& norm);
+  std::string_view rule;
+  bool (*allowed)(const NormOp& norm);
+  Use (*absorbed)(NormOp norm, const Use& operand);
 };
-constexpr Absorption kScale{"norm_scale", "scale", takes_scale};
-constexpr Absorption kBias{"norm_bias", "bias", takes_bias};
+constexpr Absorption kScale{"norm_scale", takes_scale, with_scale};
+constexpr Absorption kBias{"norm_bias", takes_bias, with_bias};
 
 // A scale or bias of channels: one number for each, and no axis that might be a batch.
 bool is_channel_parameter(const Graph& graph, const Use& operand) {
@@ -54,34 +48,35 @@ bool is_channel_parameter(const Graph& graph, const Use& operand) {
 }
 
 // What the norm has already varies in the same way.
-bool fits_operands(Graph& graph, const Use& norm, const Labels& along, bool is_inside) {
-  for (std::size_t i = 1; i < norm.node->edges.size(); ++i) {
-    if (is_subset(graph.child(norm, i).flat(), along) != is_inside) return false;
-  }
-  return true;
+bool fits_operands(const NormOp& norm, bool is_inside) {
+  const auto fits = [&](const Use& operand) {
+    return !operand || is_subset(operand.flat(), norm.along) == is_inside;
+  };
+  return fits(norm.scale) && fits(norm.bias);
 }
 
 Use absorb(const Matcher& m, const Use& root, const Absorption& what) {
   for (std::size_t i = 0; i < 2; ++i) {
-    const Use norm = m.graph.child(root, i);
-    if (!norm.node->is(Kind::kMacro, "norm") || !what.allowed(*norm.node)) continue;
+    const Use value = m.graph.child(root, i);
+    if (!is<NormOp>(*value.node)) continue;
+    const auto norm = read<NormOp>(value);
+    if (!what.allowed(norm)) continue;
     const Use operand = m.graph.child(root, 1 - i);
     const Labels labels = operand.flat();
     if (labels.empty() && !m.graph.is_constant(operand)) continue;
-    const Labels along = m.graph.role(norm, "a");
-    const bool is_inside = is_subset(labels, along);
-    const bool has_channels = flag(*norm.node, "center") && is_channel_parameter(m.graph, operand);
-    if ((!is_inside && !has_channels) || !fits_operands(m.graph, norm, along, is_inside)) {
+    const bool is_inside = is_subset(labels, norm.along);
+    const bool has_channels = norm.center && is_channel_parameter(m.graph, operand);
+    if ((!is_inside && !has_channels) || !fits_operands(norm, is_inside)) {
       return m.miss(what.rule, root, "the operand varies along axes that are not normalised");
     }
-    if (!is_subset(labels, norm.flat())) {
+    if (!is_subset(labels, value.flat())) {
       return m.miss(what.rule, root, "the operand varies along axes that the value lacks");
     }
     // A norm that was made at this very root has no count yet.
-    if (m.uses[norm.node] > 1) {
+    if (m.uses[value.node] > 1) {
       return m.miss(what.rule, root, "the normalised value has other uses");
     }
-    return with_operand(m.graph, norm, operand, what.attr);
+    return what.absorbed(norm, operand);
   }
   return {};
 }

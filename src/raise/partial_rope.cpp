@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // partial_rope(x) = concat(rope(x[..., :r]), x[..., r:])
-//
-// The macro has role "w", the whole head, and role "c", the labels of the tables that run over the
-// pairs. The value is not cut: x is one operand.
 #include <algorithm>
 
 #include "axis/pattern.h"
+#include "raise/op.h"
+#include "raise/ops.h"
 #include "raise/part.h"
 #include "raise/rope.h"
 #include "raise/rules.h"
@@ -89,9 +88,8 @@ Use match_partial_rope(const Matcher& m, const Use& root) {
   Graph& graph = m.graph;
   if (!is_float(root.node->dtype)) return {};
   Join join = join_of(m, root);
-  if (!join.lead || !join.lead.node->is(Kind::kMacro, "rope")) return {};
-  const Label p = graph.role(join.lead, "p")[0];
-  const Use x = graph.child(join.lead, 0);
+  if (!join.lead || !is<RopeOp>(*join.lead.node)) return {};
+  auto [x, cos, sin, p] = read<RopeOp>(join.lead);
   const Labels head = axis_with(x, p), half = axis::without(head, {p});
   if (half.empty() || (head.front() != p && head.back() != p)) return {};
   if (join.run.empty()) {
@@ -107,12 +105,9 @@ Use match_partial_rope(const Matcher& m, const Use& root) {
   if (!complete) {
     return m.miss("partial_rope", root, "what follows is not the rest of the same value");
   }
-  Use cos = graph.child(join.lead, 1), sin = graph.child(join.lead, 2);
   if (!is_subset(half, cos.flat()) && !is_subset(half, sin.flat())) return {};
   const Labels pairs = separate(graph, half, cos, sin);
-  return graph.macro("partial_rope", {value, cos, sin}, value.flat(), root.node->dtype,
-                     {{"c", pairs}, {"w", join.whole}},
-                     {{"interleaved", front::Attr{head.back() == p}}});
+  return make(PartialRopeOp{value, cos, sin, pairs, join.whole, head.back() == p}, value.flat());
 }
 
 constexpr std::string_view kRoots[] = {"concat", "stack"};
@@ -161,5 +156,43 @@ constexpr const Rule* kRules[] = {&kPartialRope};
 }  // namespace
 
 Rules partial_rope_rules() { return kRules; }
+
+namespace {
+
+// The use with the labels `run`, which stand side by side in one axis, as one label.
+Use joined(Use use, const Labels& run, Label as) {
+  for (Labels& axis : use.labels) {
+    const auto found = std::search(axis.begin(), axis.end(), run.begin(), run.end());
+    if (found != axis.end()) *axis.erase(found, found + std::ssize(run) - 1) = as;
+  }
+  return use;
+}
+
+// The value with `product` as one real label.
+Use merged(Graph& graph, const Use& use, const Labels& product, Label as) {
+  axis::Pattern axes = axis::axis_each(axis::without(use.flat(), product));
+  axes.push_back(product);
+  const Use result = graph.relayout(use, axes);
+  axes.back() = {as};
+  return {result.node, axes};
+}
+
+}  // namespace
+
+Use PartialRopeOp::expand() const {
+  Graph& graph = *x.node->graph;
+  const Dim count = graph.size_of(pairs) * Dim(2), size = graph.size_of(head);
+  const Label whole = graph.label(size), lead = graph.label(count),
+              rest = graph.label(size - count), p = graph.label(2);
+  Labels product = pairs;
+  product.insert(is_interleaved ? product.end() : product.begin(), p);
+  const Use joint = joined(x, head, whole);
+  const Use turned =
+      rotated(renamed(graph.slice(joint, whole, lead, 0, count, 1), lead, product), cos, sin, p);
+  const Use result = graph.concat(
+      {merged(graph, turned, product, lead), graph.slice(joint, whole, rest, count, size, 1)},
+      {lead, rest}, whole);
+  return renamed(result, whole, head);
+}
 
 }  // namespace jaxport::raise

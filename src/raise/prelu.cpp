@@ -8,6 +8,8 @@
 #include <cmath>
 
 #include "axis/expr.h"
+#include "raise/op.h"
+#include "raise/ops.h"
 #include "raise/rules.h"
 #include "raise/views.h"
 
@@ -50,7 +52,7 @@ Use prelu(const Matcher& m, const Use& root, const Use& x, const Use& slope) {
   if (!is_subset(slope.flat(), x.flat()) || !same_set(x.flat(), root.flat())) {
     return m.miss("prelu", root, "the slope varies along axes that x does not have");
   }
-  return m.graph.pointwise("prelu", {x, slope}, root.node->dtype);
+  return make(PreluOp{x, slope}, root.flat());
 }
 
 // select(x >= 0, slope * x, x); below zero and at NaN > and >= pick the same value, at zero too
@@ -152,5 +154,10 @@ constexpr const Rule* kRules[] = {&kPrelu};
 }  // namespace
 
 Rules prelu_rules() { return kRules; }
+
+Use PreluOp::expand() const {
+  const Use keeps = ge(x, 0);
+  return select(keeps, x, slope * x);
+}
 
 }  // namespace jaxport::raise

@@ -4,24 +4,16 @@
 #include <algorithm>
 #include <iterator>
 
-#include "raise/raise.h"
-#include "raise/views.h"
+#include "raise/op.h"
 
 namespace jaxport::raise {
-namespace {
-
-// One macro stands for all norms that compute mean and variance alike.
-std::string user_name(const axis::Node& node) {
-  if (!node.is(axis::Kind::kMacro, "norm")) return std::string(node.name);
-  return flag(node, "center") ? "layer_norm" : "rms_norm";
-}
-
-}  // namespace
 
 std::vector<Raised> raised_nodes(const axis::Program& program) {
   std::vector<Raised> found;
   for (const axis::Node* node : axis::topological(program)) {
-    if (is_raised(*node)) found.push_back({user_name(*node), node->location});
+    const OpRow* op = find_op(*node);
+    if (!op) continue;
+    found.push_back({std::string(op->user_name ? op->user_name(*node) : op->name), node->location});
   }
   for (const axis::Program* region : axis::regions(program)) {
     std::ranges::move(raised_nodes(*region), std::back_inserter(found));

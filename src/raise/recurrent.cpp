@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "axis/region.h"
+#include "raise/op.h"
 
 namespace jaxport::raise {
 namespace {
@@ -16,7 +17,6 @@ using front::List;
 using front::Type;
 using front::ValueId;
 
-constexpr std::array<std::string_view, 3> kRecurrent{"gru", "lstm", "rnn"};
 constexpr DType kDType = DType::kF32;
 
 Attr ints(std::initializer_list<std::int64_t> values) {
@@ -209,14 +209,7 @@ Attrs scan_attrs(const front::Eqn& scan, std::shared_ptr<const front::Function> 
   return attrs;
 }
 
-constexpr std::array<std::string_view, 3> kOwnAttrs{"activation", "linear_before_reset",
-                                                    "starts_at_zero"};
-
 }  // namespace
-
-bool is_recurrent(const axis::Node& node) {
-  return node.kind == axis::Kind::kPrim && std::ranges::binary_search(kRecurrent, node.name);
-}
 
 std::shared_ptr<const axis::PrimInfo> recurrent_prim(const axis::Node& scan, const Cell& cell,
                                                      const RecurrentSizes& sizes,
@@ -226,9 +219,8 @@ std::shared_ptr<const axis::PrimInfo> recurrent_prim(const axis::Node& scan, con
   info->eqn.primitive = cell.op;
   info->eqn.location = scan.prim->eqn.location;
   info->eqn.attrs = scan_attrs(scan.prim->eqn, step, cell.state.size());
-  info->eqn.attrs.emplace_back("activation", Attr{cell.activation});
-  info->eqn.attrs.emplace_back("linear_before_reset", Attr{cell.linear_before_reset});
-  info->eqn.attrs.emplace_back("starts_at_zero", Attr{starts_at_zero});
+  const RecurrentAttrs own{cell.activation, cell.linear_before_reset, starts_at_zero};
+  std::ranges::move(to_attrs(own), std::back_inserter(info->eqn.attrs));
   std::ranges::sort(info->eqn.attrs, {}, [](const auto& attr) { return attr.first; });
   info->in = types_of(*step, step->params);
   info->in.back().shape.insert(info->in.back().shape.begin(), sizes.steps);
@@ -241,9 +233,9 @@ std::shared_ptr<const axis::PrimInfo> recurrent_prim(const axis::Node& scan, con
 axis::Use expand_recurrent(axis::Graph& graph, const axis::Use& use) {
   auto info = std::make_shared<axis::PrimInfo>(*use.node->prim);
   info->eqn.primitive = "scan";
-  std::erase_if(info->eqn.attrs, [](const auto& attr) {
-    return std::ranges::find(kOwnAttrs, attr.first) != kOwnAttrs.end();
-  });
+  const Attrs own = to_attrs(RecurrentAttrs{});
+  std::erase_if(info->eqn.attrs,
+                [&](const auto& attr) { return front::find(own, attr.first) != nullptr; });
   axis::Use result = graph.prim(info, graph.children(use))[use.node->result];
   result.labels = use.labels;
   return result;

@@ -4,11 +4,13 @@
 //
 // Each is a scan whose body is the formula of the op, under another name: weights w, r and b are
 // its constants, h (and c) its carry, x its xs, h of every step its ys. So its decomposition is the
-// scan itself. Parameters besides those of scan: "starts_at_zero"; "linear_before_reset" of a gru;
-// "activation" of an rnn.
+// scan itself, without the parameters that it has besides those of scan.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "axis/graph.h"
 #include "raise/cell.h"
@@ -19,7 +21,20 @@ struct RecurrentSizes {
   Dim steps, batch, input, hidden;
 };
 
-bool is_recurrent(const axis::Node& node);
+constexpr std::array<std::string_view, 3> kRecurrent{"gru", "lstm", "rnn"};
+
+struct RecurrentAttrs {
+  std::string activation;            // of an rnn, as ONNX names it
+  bool linear_before_reset = false;  // of a gru
+  bool starts_at_zero = false;
+
+  void fields(auto& f) {
+    f.attr("activation", activation);
+    f.attr("linear_before_reset", linear_before_reset);
+    f.attr("starts_at_zero", starts_at_zero);
+  }
+  bool is_relu() const { return activation == "Relu"; }  // else it is tanh
+};
 
 // The primitive for a cell read from `scan`.
 std::shared_ptr<const axis::PrimInfo> recurrent_prim(const axis::Node& scan, const Cell& cell,

@@ -10,6 +10,8 @@
 
 #include "axis/pattern.h"
 #include "raise/interpolation.h"
+#include "raise/op.h"
+#include "raise/ops.h"
 #include "raise/rules.h"
 #include "raise/views.h"
 
@@ -43,38 +45,27 @@ struct Resized {
   Interpolation how;
 };
 
-// The resize below x along another axis, when it is one node with this; else empty.
-Use joinable(const Matcher& m, const Resized& r) {
+// The resize below x along another axis, when it is one node with this; else nullopt.
+std::optional<ResizeOp> joinable(const Matcher& m, const Resized& r) {
   Use x = r.x;
   if (x.node->kind == Kind::kRelayout && m.uses[x.node] <= 1) x = m.graph.child(x, 0);
-  if (!x || !x.node->is(Kind::kMacro, "resize") || m.uses[x.node] > 1) return {};
-  const Labels other = m.graph.role(x, "o0");
-  const bool is_free = other.size() == 1 && other[0] != r.from && x.node->role("o1").empty();
-  const bool agrees =
-      *x.node->attr("mode")->get_if<std::string>() == r.how.mode &&
-      ((r.how.plain && flag(*x.node, "plain")) || (r.how.antialias && flag(*x.node, "antialias")));
-  return is_free && agrees ? x : Use{};
+  if (!x || !is<ResizeOp>(*x.node) || m.uses[x.node] > 1) return std::nullopt;
+  auto inner = read<ResizeOp>(x);
+  const bool is_free = inner.axes.size() == 1 && inner.axes[0].to != r.from;
+  const bool agrees = inner.mode == r.how.mode &&
+                      ((r.how.plain && inner.plain) || (r.how.antialias && inner.antialias));
+  return is_free && agrees ? std::optional(std::move(inner)) : std::nullopt;
 }
 
 Use to_macro(const Matcher& m, const Resized& r, const Use& root) {
-  Graph& graph = m.graph;
-  std::vector<Use> operands{r.x, r.table};
-  axis::Roles roles{{"i0", {r.from}}, {"o0", {r.to}}};
-  bool plain = r.how.plain, antialias = r.how.antialias;
-  if (const Use inner = joinable(m, r)) {
-    operands = graph.children(inner);
-    operands.push_back(r.table);
-    roles = {{"i0", graph.role(inner, "i0")},
-             {"i1", {r.from}},
-             {"o0", graph.role(inner, "o0")},
-             {"o1", {r.to}}};
-    plain = plain && flag(*inner.node, "plain");
-    antialias = antialias && flag(*inner.node, "antialias");
+  ResizeOp op{r.x, {}, std::string(r.how.mode), r.how.antialias, r.how.plain};
+  if (auto inner = joinable(m, r)) {
+    op = *std::move(inner);
+    op.plain = op.plain && r.how.plain;
+    op.antialias = op.antialias && r.how.antialias;
   }
-  return graph.macro("resize", operands, root.flat(), root.node->dtype, roles,
-                     {{"antialias", front::Attr{antialias}},
-                      {"mode", front::Attr{std::string(r.how.mode)}},
-                      {"plain", front::Attr{plain}}});
+  op.axes.push_back({r.table, r.from, r.to});
+  return make(std::move(op), root.flat());
 }
 
 // --- linear and cubic: a contraction with a matrix
@@ -273,5 +264,56 @@ constexpr const Rule* kRules[] = {&kResize};
 }  // namespace
 
 Rules resize_rules() { return kRules; }
+
+namespace {
+
+front::Attr to_attr(const Ints& values) {
+  front::List list;
+  for (std::int64_t value : values) list.push_back(front::Attr{value});
+  return front::Attr{std::move(list)};
+}
+
+// x[indices] along `from`: a gather over [from][other dims]
+Use taken(Graph& graph, const Use& x, const Use& indices, Label from, Label to) {
+  const Labels rest = axis::without(x.flat(), {from});
+  auto info = std::make_shared<axis::PrimInfo>();
+  front::Type in{x.node->dtype, {graph.size(from)}}, out{x.node->dtype, {graph.size(to)}};
+  front::List sizes{front::Attr{std::int64_t{1}}};
+  Pattern axes{{from}}, result{{to}};
+  Ints offsets;
+  for (Label label : rest) {
+    offsets.push_back(std::ssize(in.shape));
+    for (Dims* shape : {&in.shape, &out.shape}) shape->push_back(graph.size(label));
+    sizes.push_back(front::Attr{graph.size(label)});
+    for (Pattern* pattern : {&axes, &result}) pattern->push_back({label});
+  }
+  info->eqn.primitive = "gather";
+  info->eqn.attrs = {{"dimension_numbers",
+                      front::Attr{front::Record{"GatherDimensionNumbers",
+                                                {{"offset_dims", to_attr(offsets)},
+                                                 {"collapsed_slice_dims", to_attr({0})},
+                                                 {"start_index_map", to_attr({0})},
+                                                 {"operand_batching_dims", to_attr({})},
+                                                 {"start_indices_batching_dims", to_attr({})}}}}},
+                     {"fill_value", {}},
+                     {"mode", front::Attr{front::Enum{"promise_in_bounds"}}},
+                     {"slice_sizes", front::Attr{std::move(sizes)}}};
+  info->in = {std::move(in), {indices.node->dtype, {graph.size(to), 1}}};
+  info->out = {std::move(out)};
+  const Use index = graph.relayout(indices, {{to}});
+  return {graph.prim(info, {graph.relayout(x, axes), index})[0].node, result};
+}
+
+}  // namespace
+
+Use ResizeOp::expand() const {
+  Graph& graph = *x.node->graph;
+  Use y = x;
+  for (const Axis& axis : axes) {
+    y = is_nearest() ? taken(graph, y, axis.table, axis.from, axis.to)
+                     : graph.contract(y, axis.table, {axis.from}, x.node->dtype);
+  }
+  return y;
+}
 
 }  // namespace jaxport::raise

@@ -15,6 +15,8 @@
 #include "axis/expr.h"
 #include "axis/pattern.h"
 #include "raise/component.h"
+#include "raise/op.h"
+#include "raise/ops.h"
 #include "raise/rules.h"
 #include "raise/views.h"
 
@@ -115,7 +117,7 @@ Use rope_along(const Matcher& m, const Use& root, Label p) {
       if (!is_subset(cos.flat(), x.flat()) || !is_subset(sin.flat(), x.flat())) {
         return m.miss("rope", root, "the tables vary along an axis that the value lacks");
       }
-      return m.graph.macro("rope", {x, cos, sin}, x.flat(), root.node->dtype, {{"p", {p}}});
+      return make(RopeOp{x, cos, sin, p}, x.flat());
     }
   }
   return {};
@@ -209,5 +211,17 @@ constexpr const Rule* kRules[] = {&kRope};
 }  // namespace
 
 Rules rope_rules() { return kRules; }
+
+Use rotated(const Use& x, const Use& cos, const Use& sin, Label p) {
+  Graph& graph = *x.node->graph;
+  const Use first = graph.pick(x, p, 0), second = graph.pick(x, p, 1);
+  Use lo = first * cos;
+  lo = lo - second * sin;
+  Use hi = second * cos;
+  hi = hi + first * sin;
+  return graph.stack({lo, hi}, p);
+}
+
+Use RopeOp::expand() const { return rotated(x, cos, sin, pair); }
 
 }  // namespace jaxport::raise

@@ -9,4 +9,7 @@ namespace jaxport::raise {
 // when it is none.
 axis::Use rope_along(const Matcher& m, const axis::Use& root, axis::Label p);
 
+// [x_0 cos - x_1 sin, x_1 cos + x_0 sin] along p
+axis::Use rotated(const axis::Use& x, const axis::Use& cos, const axis::Use& sin, axis::Label p);
+
 }  // namespace jaxport::raise

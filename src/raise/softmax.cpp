@@ -9,11 +9,14 @@
 // where a mask is false, or multiplied with the mask, has -inf as exponent there.
 #include "raise/softmax.h"
 
+#include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "axis/expr.h"
 #include "axis/pattern.h"
+#include "raise/op.h"
+#include "raise/ops.h"
 #include "raise/premise.h"
 #include "raise/rules.h"
 
@@ -95,9 +98,10 @@ Use without_masked_shift(Graph& graph, const Use& y, const Labels& s) {
   return select(graph.child(y, 0), kept, graph.child(y, 1));
 }
 
-Use softmax_like(Graph& graph, std::string_view name, const Use& y, const Labels& s) {
+template <class Op>
+Use softmax_like(Graph& graph, const Use& y, const Labels& s) {
   const Use x = without_masked_shift(graph, y, s);
-  return graph.macro(name, {x}, x.flat(), x.node->dtype, {{"s", s}});
+  return make(Op{{x, s}}, x.flat());
 }
 
 }  // namespace
@@ -140,7 +144,7 @@ std::optional<Reduction> sum_of_exp(Graph& graph, const Use& use) {
 Use softmax_of_exp(Graph& graph, const Use& e, const Labels& s) {
   Use y = graph.child(e, 0);
   if (e.node->name == "exp2") y = without_shift(graph, y, s) * std::numbers::ln2;
-  return softmax_like(graph, "softmax", y, s);
+  return softmax_like<SoftmaxOp>(graph, y, s);
 }
 
 namespace {
@@ -190,8 +194,9 @@ Use quotient(const Matcher& m, const Use& root, const Product& product, std::siz
 Use match_softmax(const Matcher& m, const Use& root) {
   if (root.node->name == "exp") {
     const Use x = m.graph.child(root, 0);
-    if (!x.node->is(Kind::kMacro, "log_softmax")) return {};
-    return softmax_like(m.graph, "softmax", m.graph.child(x, 0), m.graph.role(x, "s"));
+    if (!is<LogSoftmaxOp>(*x.node)) return {};
+    const auto log = read<LogSoftmaxOp>(x);
+    return softmax_like<SoftmaxOp>(m.graph, log.x, log.along);
   }
   if (!has_factor(*root.node, is_exp_like)) return {};
   const Product product = factors(m.graph, root);
@@ -221,18 +226,16 @@ Use match_logsumexp(const Matcher& m, const Use& root) {
     if (!is_shift(c, x, sum->over)) {
       return m.miss("logsumexp", root, "what is subtracted may be infinite where no maximum is");
     }
-    if (same_set(x.flat(), y.flat())) {
-      return graph.macro("logsumexp", {x}, root.flat(), root.node->dtype, {{"s", sum->over}});
-    }
+    if (same_set(x.flat(), y.flat())) return make(LogSumExpOp{{x, sum->over}}, root.flat());
   }
   return {};
 }
 
 // x - logsumexp_s(x)
-Use minus_logsumexp(Graph& graph, const Use& x, const Use& total) {
+Use minus_logsumexp(Graph& graph, const Use& x, const LogSumExpOp& total) {
   Binding binding;
-  if (!graph.same(x, graph.child(total, 0), binding)) return {};
-  return softmax_like(graph, "log_softmax", x, resolve_all(graph.role(total, "s"), binding));
+  if (!graph.same(x, total.x, binding)) return {};
+  return softmax_like<LogSoftmaxOp>(graph, x, resolve_all(total.along, binding));
 }
 
 Use match_log_softmax(const Matcher& m, const Use& root) {
@@ -240,7 +243,7 @@ Use match_log_softmax(const Matcher& m, const Use& root) {
   const Use y = graph.child(root, 0);
   const Use log = graph.child(root, 1);
   if (!is_float(root.node->dtype)) return {};
-  if (log.node->is(Kind::kMacro, "logsumexp")) return minus_logsumexp(graph, y, log);
+  if (is<LogSumExpOp>(*log.node)) return minus_logsumexp(graph, y, read<LogSumExpOp>(log));
   const auto sum = log_sum_exp(graph, log);
   if (!sum) return {};
   const Use exponent = graph.child(sum->of, 0);
@@ -249,7 +252,7 @@ Use match_log_softmax(const Matcher& m, const Use& root) {
   if (!graph.same(y, exponent, binding)) {
     return m.miss("log_softmax", root, "the sum runs over other axes than it is subtracted along");
   }
-  return softmax_like(graph, "log_softmax", y, resolve_all(sum->over, binding));
+  return softmax_like<LogSoftmaxOp>(graph, y, resolve_all(sum->over, binding));
 }
 
 constexpr std::string_view kSoftmaxRoots[] = {"div", "exp", "mul"};
@@ -370,5 +373,37 @@ constexpr const Rule* kRules[] = {&kSoftmax, &kLogsumexp, &kLogSoftmax};
 }  // namespace
 
 Rules softmax_rules() { return kRules; }
+
+namespace {
+
+// Of bf16, f16, f32 and f64.
+double largest_finite(DType dtype) {
+  const int exponent = dtype == DType::kF64 ? 1023 : dtype == DType::kF16 ? 15 : 127;
+  return std::ldexp(2 - std::ldexp(1, -mantissa_bits(dtype)), exponent);
+}
+
+Use summed(const Use& x, const Labels& over) {
+  const DType dtype = x.node->dtype;
+  return convert(reduce_sum(convert(x, sum_type(dtype)), over), dtype);
+}
+
+}  // namespace
+
+Use SoftmaxOp::expand() const {
+  const Use e = exp(x - reduce_max(x, along));
+  return e / summed(e, along);
+}
+
+Use LogSoftmaxOp::expand() const {
+  const Use shifted = x - reduce_max(x, along);
+  return shifted - log(summed(exp(shifted), along));
+}
+
+// The largest element where it is finite: x - max x is NaN where both are infinite.
+Use LogSumExpOp::expand() const {
+  const double largest = largest_finite(x.node->dtype);
+  const Use max = clamp(-largest, reduce_max(x, along), largest);
+  return log(summed(exp(x - max), along)) + max;
+}
 
 }  // namespace jaxport::raise

@@ -283,19 +283,11 @@ Use converted_bool(Graph& graph, const Use& use) {
   return source.node->dtype == DType::kBool ? source : Use{};
 }
 
+DType sum_type(DType dtype) {
+  return mantissa_bits(dtype) < mantissa_bits(DType::kF32) ? DType::kF32 : dtype;
+}
+
 DType narrower(DType a, DType b) { return mantissa_bits(b) < mantissa_bits(a) ? b : a; }
-
-bool flag(const axis::Node& node, std::string_view name) {
-  const front::Attr* attr = node.attr(name);
-  const bool* value = attr ? attr->get_if<bool>() : nullptr;
-  return value && *value;
-}
-
-double number(const axis::Node& node, std::string_view name) {
-  const front::Attr* attr = node.attr(name);
-  const double* value = attr ? attr->get_if<double>() : nullptr;
-  return value ? *value : 0;
-}
 
 double as_written(double value, DType dtype) {
   if (dtype != DType::kF32) return value;

@@ -73,10 +73,8 @@ axis::Use without_float_converts(axis::Graph& graph, axis::Use use);
 axis::Use without_float_converts(axis::Graph& graph, axis::Use use, DType& narrowest);
 // The boolean m below float(m), or an empty Use.
 axis::Use converted_bool(axis::Graph& graph, const axis::Use& use);
+DType sum_type(DType dtype);       // 16-bit sums are kept in f32, as JAX does
 DType narrower(DType a, DType b);  // the float type with fewer bits of mantissa
-// Attributes of macros: false and 0 when absent.
-bool flag(const axis::Node& node, std::string_view name);
-double number(const axis::Node& node, std::string_view name);
 // A literal arrives rounded to its dtype: 1e-6 as 9.99999997e-07. The shortest decimal that rounds
 // to the same f32 is what the user wrote.
 double as_written(double value, DType dtype);

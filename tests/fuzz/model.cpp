@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model.h"
 
+#include "axis/expr.h"
+#include "raise/op.h"
+#include "raise/ops.h"
 #include "raise/raise.h"
 
 namespace jaxport::fuzz {
@@ -10,23 +13,19 @@ using axis::Use;
 
 constexpr double kLowestF32 = -3.4028234663852886e38;
 
-Use without_empty_rows(axis::Graph& graph, const Use& attention, Use result) {
-  const Use bias = graph.child(attention, 3);
-  const DType dtype = bias.node->dtype;
-  const Use largest = graph.reduce("reduce_max", bias, graph.role(attention, "s"), dtype);
-  const Use is_empty =
-      graph.pointwise("le", {largest, graph.scalar(kLowestF32, dtype)}, DType::kBool);
-  const DType out = result.node->dtype;
-  return graph.pointwise("select_n", {is_empty, result, graph.scalar(0, out)}, out);
+Use without_empty_rows(axis::Graph& graph, const raise::AttentionOp& attention, const Use& result) {
+  const Use largest = reduce_max(attention.bias, attention.keys);
+  const Use lowest = graph.scalar(kLowestF32, largest.node->dtype);
+  return select(graph.pointwise("le", {largest, lowest}, DType::kBool), 0, result);
 }
 
 }  // namespace
 
 Use expand_as_runtime(axis::Graph& graph, const Use& use) {
   Use result = raise::expand(graph, use);
-  const bool has_bias = use.node->is(axis::Kind::kMacro, "attention") && use.node->edges.size() > 3;
-  if (!result || !has_bias || use.node->dtype == DType::kF64) return result;
-  return without_empty_rows(graph, use, std::move(result));
+  if (!raise::is<raise::AttentionOp>(*use.node) || use.node->dtype == DType::kF64) return result;
+  const auto attention = raise::read<raise::AttentionOp>(use);
+  return attention.bias ? without_empty_rows(graph, attention, result) : result;
 }
 
 }  // namespace jaxport::fuzz

@@ -10,6 +10,8 @@
 
 #include "eval/eval.h"
 #include "front/text.h"
+#include "raise/op.h"
+#include "raise/ops.h"
 #include "raise/raise.h"
 
 namespace jaxport::raise {
@@ -96,9 +98,8 @@ std::vector<Tensor> inputs(double hidden) {
 class Masks : public testing::TestWithParam<Spelling> {};
 
 bool has_attention(const axis::Program& program) {
-  return std::ranges::any_of(axis::topological(program), [](const axis::Node* node) {
-    return node->is(axis::Kind::kMacro, "attention");
-  });
+  return std::ranges::any_of(axis::topological(program),
+                             [](const axis::Node* node) { return is<AttentionOp>(*node); });
 }
 
 // At several values of the bias where it is masked. True when the program is raised.

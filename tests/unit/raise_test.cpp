@@ -13,6 +13,8 @@
 #include "eval/eval.h"
 #include "front/text.h"
 #include "jaxport/error.h"
+#include "raise/op.h"
+#include "raise/ops.h"
 
 namespace jaxport::raise {
 namespace {
@@ -69,10 +71,6 @@ const axis::Node* find_node(const axis::Program& program, std::string_view name)
     if (node->name == name) return node;
   }
   return nullptr;
-}
-
-bool flag(const axis::Node& node, std::string_view name) {
-  return *node.attr(name)->get_if<bool>();
 }
 
 // --- values
@@ -209,11 +207,11 @@ TEST(Raise, the_clamp_of_a_variance_is_no_relu) {
 TEST(Raise, scale_and_bias_become_operands_of_the_norm) {
   const auto rule = std::ranges::find(all_rules(), "norm_bias", &Rule::name);
   const Raised result = raised((*rule)->sample);
-  const axis::Node* norm = find_node(result.program, "norm");
-  ASSERT_NE(norm, nullptr);
-  EXPECT_EQ(norm->edges.size(), 3u);
-  EXPECT_TRUE(flag(*norm, "center") && flag(*norm, "scale") && flag(*norm, "bias"));
-  EXPECT_EQ(*norm->attr("eps")->get_if<double>(), 0.001);
+  const axis::Node* node = find_node(result.program, "norm");
+  ASSERT_NE(node, nullptr);
+  const auto norm = read<NormOp>(*node);
+  EXPECT_TRUE(norm.center && norm.scale && norm.bias);
+  EXPECT_EQ(norm.eps, 0.001);
 }
 
 // --- spellings: each function of tests/golden/raise keeps its values

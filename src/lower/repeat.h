@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The labels and attributes of a resize node.
+// Repetitions: jnp.repeat, a broadcast along the end of each dim.
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "axis/graph.h"
@@ -12,15 +11,6 @@
 #include "onnx/builder.h"
 
 namespace jaxport::lower {
-
-struct ResizeAxis {
-  axis::Label from, to;
-};
-std::vector<ResizeAxis> resize_axes(const axis::Node& node);
-const std::string& resize_mode(const axis::Node& node);
-
-// ONNX Runtime takes longer for the node than for its contractions.
-bool is_slow_resize(const axis::Node& node);
 
 // How often each dim of a layout repeats every element of a value that has the labels `mine`.
 // nullopt when nothing is repeated, when other labels are missing, or where Expand is faster: it

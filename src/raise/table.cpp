@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ops that raising makes. An op is listed here and nowhere else in this folder.
+#include <algorithm>
+
+#include "raise/activation.h"
+#include "raise/op.h"
+#include "raise/ops.h"
+#include "raise/raise.h"
+#include "raise/recurrent.h"
+
+namespace jaxport::raise {
+namespace {
+
+using axis::Graph;
+using axis::Use;
+
+template <class Op>
+constexpr OpRow row() {
+  OpRow row{Op::kName, kind_of<Op>(),
+            [](Graph&, const Use& use) { return read<Op>(use).expand(); }};
+  if constexpr (requires(const Op& op) { op.user_name(); }) {
+    row.user_name = [](const axis::Node& node) { return read<Op>(node).user_name(); };
+  }
+  return row;
+}
+
+constexpr OpRow kOps[] = {
+    row<AttentionOp>(), row<LogSoftmaxOp>(),  row<LogSumExpOp>(),
+    row<NormOp>(),      row<PartialRopeOp>(), row<PreluOp>(),
+    row<ResizeOp>(),    row<RopeOp>(),        row<SoftmaxOp>(),
+};
+
+std::vector<OpRow> all_rows() {
+  std::vector<OpRow> rows(std::begin(kOps), std::end(kOps));
+  for (const Activation& activation : activations()) {
+    rows.push_back({activation.name, axis::Kind::kPointwise, expand_activation});
+  }
+  for (std::string_view name : kRecurrent) {
+    rows.push_back({name, axis::Kind::kPrim, expand_recurrent});
+  }
+  std::ranges::sort(rows, {}, &OpRow::name);
+  return rows;
+}
+
+}  // namespace
+
+const OpRow* find_op(const axis::Node& node) {
+  static const std::vector<OpRow> kRows = all_rows();
+  const auto found = std::ranges::lower_bound(kRows, node.name, {}, &OpRow::name);
+  return found != kRows.end() && node.is(found->kind, found->name) ? &*found : nullptr;
+}
+
+Use expand(Graph& graph, const Use& use) {
+  const OpRow* op = find_op(*use.node);
+  return op ? op->expand(graph, use) : Use{};
+}
+
+bool is_raised(const axis::Node& node) { return find_op(node) != nullptr; }
+
+}  // namespace jaxport::raise
