@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "axis/expr.h"
 #include "axis/fold.h"
 #include "axis/pattern.h"
 #include "axis/store.h"
@@ -89,8 +90,8 @@ Use Graph::constant(Tensor data, std::string path) {
   auto integer = [&](std::int64_t value) {
     return impl_->plain_constant(int_scalar(data.dtype, value), "", {});
   };
-  if (steps->step != 1) use = pointwise("mul", {use, integer(steps->step)}, data.dtype);
-  if (steps->start != 0) use = pointwise("add", {use, integer(steps->start)}, data.dtype);
+  if (steps->step != 1) use = use * integer(steps->step);
+  if (steps->start != 0) use = use + integer(steps->start);
   return use;
 }
 

@@ -7,7 +7,6 @@
 
 #include "lower/ctx.h"
 #include "lower/macro.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 
 namespace jaxport::lower {

@@ -66,7 +66,8 @@ void emit(Emission& e, const Node& node) {
     case Kind::kPrim:
       return emit_prim(e, node);
     case Kind::kMacro:
-      return find_macro(node)->emit(e, node);
+      if (const MacroRow* macro = find_macro(node)) return macro->emit(e, node);
+      break;
     default:
       break;
   }

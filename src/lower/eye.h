@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "axis/graph.h"
+#include "raise/op.h"
 
 namespace jaxport::lower {
 
@@ -16,7 +17,7 @@ struct EyeOp {
   axis::Label row = 0, column = 0;
   std::int64_t diagonal = 0;
 
-  void fields(auto& f) {
+  void fields(raise::Fields& f) {
     f.operand(rows);
     f.operand(columns);
     f.label("c", column);

@@ -139,7 +139,9 @@ MaybeWish operand_wish(const Facts& facts, const Node& node, std::size_t i, cons
     case Kind::kPrim:
       return prim_wish(node, i, own, opset);
     case Kind::kMacro:
-      if (const auto wish = find_macro(node)->wish) return wish(node, i, own);
+      if (const MacroRow* macro = find_macro(node); macro && macro->wish) {
+        return macro->wish(node, i, own);
+      }
       break;
     default:
       return std::nullopt;

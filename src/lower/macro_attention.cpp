@@ -6,7 +6,6 @@
 #include "lower/emission.h"
 #include "lower/macro.h"
 #include "onnx/subgraph.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 
 namespace jaxport::lower {

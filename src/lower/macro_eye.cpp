@@ -2,7 +2,6 @@
 #include "lower/emission.h"
 #include "lower/eye.h"
 #include "lower/macro.h"
-#include "raise/op.h"
 
 namespace jaxport::lower {
 namespace {

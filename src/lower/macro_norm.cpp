@@ -9,7 +9,6 @@
 #include "lower/macro.h"
 #include "lower/norm.h"
 #include "onnx/subgraph.h"
-#include "raise/op.h"
 
 namespace jaxport::lower {
 

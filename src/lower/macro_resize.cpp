@@ -9,7 +9,6 @@
 #include "axis/pattern.h"
 #include "lower/emission.h"
 #include "lower/macro.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 
 namespace jaxport::lower {

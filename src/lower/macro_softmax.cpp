@@ -4,7 +4,6 @@
 
 #include "lower/emission.h"
 #include "lower/macro.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 
 namespace jaxport::lower {

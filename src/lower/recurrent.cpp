@@ -7,7 +7,6 @@
 #include "lower/ctx.h"
 #include "lower/macro.h"
 #include "onnx/subgraph.h"
-#include "raise/op.h"
 
 namespace jaxport::lower {
 namespace {

@@ -5,7 +5,6 @@
 #include "axis/expr.h"
 #include "lower/norm.h"
 #include "lower/rewrite.h"
-#include "raise/op.h"
 
 namespace jaxport::lower {
 namespace {

@@ -6,7 +6,6 @@
 #include "axis/size_value.h"
 #include "lower/eye.h"
 #include "lower/rewrite.h"
-#include "raise/op.h"
 
 namespace jaxport::lower {
 namespace {

@@ -55,11 +55,11 @@ bool treats_labels_alike(const Node& node) {
     case Kind::kConcat:
     case Kind::kRelayout:
       return true;
-    case Kind::kMacro:
-      return find_macro(node)->treats_labels_alike;
     default:
-      return false;
+      break;
   }
+  const MacroRow* macro = find_macro(node);
+  return macro && macro->treats_labels_alike;
 }
 
 // Labels of the result that have no role: to the node it is all the same how they are ordered.

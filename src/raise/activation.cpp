@@ -9,7 +9,6 @@
 #include <numbers>
 
 #include "axis/expr.h"
-#include "raise/op.h"
 #include "raise/views.h"
 
 namespace jaxport::raise {

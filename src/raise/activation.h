@@ -9,6 +9,7 @@
 
 #include "axis/graph.h"
 #include "raise/form.h"
+#include "raise/op.h"
 
 namespace jaxport::raise {
 
@@ -43,7 +44,7 @@ double nan_max(double a, double b);  // as lax.max: NaN wins
 // The attribute of activations that have one; 0 without.
 struct AlphaAttr {
   double alpha = 0;
-  void fields(auto& f) { f.attr("alpha", alpha); }
+  void fields(Fields& f) { f.attr("alpha", alpha); }
 };
 double alpha_of(const axis::Node& node);
 

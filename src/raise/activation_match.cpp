@@ -9,7 +9,6 @@
 
 #include "raise/activation.h"
 #include "raise/cone.h"
-#include "raise/op.h"
 #include "raise/piecewise.h"
 #include "raise/views.h"
 

@@ -16,7 +16,6 @@
 #include "raise/attention_score.h"
 #include "raise/attention_summand.h"
 #include "raise/attention_weights.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 #include "raise/rules.h"
 #include "raise/softmax.h"

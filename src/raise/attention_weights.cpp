@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "axis/expr.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 #include "raise/views.h"
 

@@ -12,7 +12,6 @@
 #include "axis/expr.h"
 #include "axis/size_value.h"
 #include "raise/moment.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 #include "raise/rules.h"
 #include "raise/views.h"

@@ -3,7 +3,6 @@
 // axes only, or, of a group or instance norm, when they are parameters with channels outside of
 // these axes. Constant numbers are repeated: the op has a scale anyhow.
 #include "axis/expr.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 #include "raise/rules.h"
 #include "raise/views.h"

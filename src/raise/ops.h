@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ops that raising makes, declared once: rules make them, decompositions (expand), the layout
-// search and emission read them. op.h says how; table.cpp lists them.
+// search and emission read them. op.h says how.
 //
 // Activations are rows of activation.h, recurrent cells primitives of recurrent.h.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "axis/graph.h"
+#include "raise/op.h"
 
 namespace jaxport::raise {
 
@@ -17,7 +19,7 @@ namespace jaxport::raise {
 struct AlongOp {
   axis::Use x;
   axis::Labels along;
-  void fields(auto& f) {
+  void fields(Fields& f) {
     f.operand(x);
     f.labels("s", along);
   }
@@ -50,7 +52,7 @@ struct NormOp {
   double eps = 0;
   bool is_native = false;  // is to be GroupNormalization
 
-  void fields(auto& f) {
+  void fields(Fields& f) {
     f.operand(x);
     f.optional("scale", scale);
     f.optional("bias", bias);
@@ -79,7 +81,7 @@ struct AttentionOp {
   double scale = 1;
   bool zero_rows = false;  // rows without keys are 0, not NaN
 
-  void fields(auto& f) {
+  void fields(Fields& f) {
     f.operand(query);
     f.operand(key);
     f.operand(value);
@@ -103,7 +105,7 @@ struct RopeOp {
   axis::Use x, cos, sin;
   axis::Label pair = 0;
 
-  void fields(auto& f) {
+  void fields(Fields& f) {
     f.operand(x);
     f.operand(cos);
     f.operand(sin);
@@ -120,7 +122,7 @@ struct PartialRopeOp {
   axis::Labels head;   // the whole head
   bool is_interleaved = false;
 
-  void fields(auto& f) {
+  void fields(Fields& f) {
     f.operand(x);
     f.operand(cos);
     f.operand(sin);
@@ -144,7 +146,7 @@ struct ResizeOp {
   // Which of ONNX's ways gives the weights: both where they agree.
   bool antialias = false, plain = false;
 
-  void fields(auto& f) {
+  void fields(Fields& f) {
     f.operand(x);
     f.each(axes, [&](Axis& axis, const std::string& i) {
       f.operand(axis.table);
@@ -166,11 +168,15 @@ struct PreluOp {
   static constexpr axis::Kind kKind = axis::Kind::kPointwise;
   axis::Use x, slope;
 
-  void fields(auto& f) {
+  void fields(Fields& f) {
     f.operand(x);
     f.operand(slope);
   }
   axis::Use expand() const;
 };
+
+// All of them.
+using AllOps = std::tuple<AttentionOp, LogSoftmaxOp, LogSumExpOp, NormOp, PartialRopeOp, PreluOp,
+                          ResizeOp, RopeOp, SoftmaxOp>;
 
 }  // namespace jaxport::raise

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "axis/pattern.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 #include "raise/part.h"
 #include "raise/rope.h"

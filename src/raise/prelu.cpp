@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "axis/expr.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 #include "raise/rules.h"
 #include "raise/views.h"

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "axis/region.h"
-#include "raise/op.h"
 
 namespace jaxport::raise {
 namespace {

@@ -14,6 +14,7 @@
 
 #include "axis/graph.h"
 #include "raise/cell.h"
+#include "raise/op.h"
 
 namespace jaxport::raise {
 
@@ -28,7 +29,7 @@ struct RecurrentAttrs {
   bool linear_before_reset = false;  // of a gru
   bool starts_at_zero = false;
 
-  void fields(auto& f) {
+  void fields(Fields& f) {
     f.attr("activation", activation);
     f.attr("linear_before_reset", linear_before_reset);
     f.attr("starts_at_zero", starts_at_zero);

@@ -10,7 +10,6 @@
 
 #include "axis/pattern.h"
 #include "raise/interpolation.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 #include "raise/rules.h"
 #include "raise/views.h"

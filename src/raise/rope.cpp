@@ -15,7 +15,6 @@
 #include "axis/expr.h"
 #include "axis/pattern.h"
 #include "raise/component.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 #include "raise/rules.h"
 #include "raise/views.h"

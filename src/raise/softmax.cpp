@@ -15,7 +15,6 @@
 
 #include "axis/expr.h"
 #include "axis/pattern.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 #include "raise/premise.h"
 #include "raise/rules.h"

@@ -2,7 +2,6 @@
 #include "model.h"
 
 #include "axis/expr.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 #include "raise/raise.h"
 
@@ -13,10 +12,8 @@ using axis::Use;
 
 constexpr double kLowestF32 = -3.4028234663852886e38;
 
-Use without_empty_rows(axis::Graph& graph, const raise::AttentionOp& attention, const Use& result) {
-  const Use largest = reduce_max(attention.bias, attention.keys);
-  const Use lowest = graph.scalar(kLowestF32, largest.node->dtype);
-  return select(graph.pointwise("le", {largest, lowest}, DType::kBool), 0, result);
+Use without_empty_rows(const raise::AttentionOp& attention, const Use& result) {
+  return select(le(reduce_max(attention.bias, attention.keys), kLowestF32), 0, result);
 }
 
 }  // namespace
@@ -25,7 +22,7 @@ Use expand_as_runtime(axis::Graph& graph, const Use& use) {
   Use result = raise::expand(graph, use);
   if (!raise::is<raise::AttentionOp>(*use.node) || use.node->dtype == DType::kF64) return result;
   const auto attention = raise::read<raise::AttentionOp>(use);
-  return attention.bias ? without_empty_rows(graph, attention, result) : result;
+  return attention.bias ? without_empty_rows(attention, result) : result;
 }
 
 }  // namespace jaxport::fuzz

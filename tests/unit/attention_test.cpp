@@ -10,7 +10,6 @@
 
 #include "eval/eval.h"
 #include "front/text.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 #include "raise/raise.h"
 

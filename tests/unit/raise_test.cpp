@@ -13,7 +13,6 @@
 #include "eval/eval.h"
 #include "front/text.h"
 #include "jaxport/error.h"
-#include "raise/op.h"
 #include "raise/ops.h"
 
 namespace jaxport::raise {
@@ -146,6 +145,23 @@ TEST_P(EachRule, keeps_the_values_of_its_sample_in_every_dtype) {
     SCOPED_TRACE(dtype);
     const front::Module module = front::parse(with_dtype(GetParam()->sample, dtype), "sample.jir");
     expect_same_values(module, module.functions.front());
+  }
+}
+
+template <class Op>
+void expect_made_as_read(const axis::Use& use) {
+  if (!is<Op>(*use.node)) return;
+  EXPECT_EQ(make(read<Op>(use), use.flat()), use) << use.node->name;
+}
+template <class... Op>
+void expect_each_made_as_read(const axis::Use& use, std::type_identity<std::tuple<Op...>>) {
+  (expect_made_as_read<Op>(use), ...);
+}
+
+TEST_P(EachRule, makes_ops_as_they_are_read) {
+  const Raised result = raised(GetParam()->sample);
+  for (const axis::Node* node : axis::topological(result.program)) {
+    expect_each_made_as_read(node->graph->self(node), std::type_identity<AllOps>{});
   }
 }
 
