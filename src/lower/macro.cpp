@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of macro ops. An op is listed here and nowhere else in this folder.
 #include "lower/macro.h"
 
 #include <algorithm>
@@ -14,10 +13,7 @@ using axis::Label;
 using axis::Labels;
 
 std::vector<MacroRow> all_rows() {
-  std::vector<MacroRow> rows{
-      attention_macro(),    eye_macro(),    log_softmax_macro(), logsumexp_macro(), norm_macro(),
-      partial_rope_macro(), resize_macro(), rope_macro(),        softmax_macro(),
-  };
+  std::vector<MacroRow> rows = macros();
   for (const Row& row : activation_rows()) {
     rows.push_back({row.primitive, Kind::kPointwise, is_activation_available});
   }

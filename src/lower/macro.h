@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "axis/graph.h"
 #include "lower/hints.h"
@@ -36,16 +37,21 @@ struct MacroRow {
 // nullptr when the op is always decomposed.
 const MacroRow* find_macro(const axis::Node& node);
 
-// The rows of each file, for find_macro alone.
-MacroRow softmax_macro();
+// The row of each op. An op is declared and listed here and nowhere else.
+MacroRow attention_macro();
+MacroRow eye_macro();
 MacroRow log_softmax_macro();
 MacroRow logsumexp_macro();
 MacroRow norm_macro();
-MacroRow attention_macro();
-MacroRow rope_macro();
 MacroRow partial_rope_macro();
 MacroRow resize_macro();
-MacroRow eye_macro();
+MacroRow rope_macro();
+MacroRow softmax_macro();
+inline std::vector<MacroRow> macros() {
+  return {attention_macro(), eye_macro(),  log_softmax_macro(),
+          logsumexp_macro(), norm_macro(), partial_rope_macro(),
+          resize_macro(),    rope_macro(), softmax_macro()};
+}
 bool is_activation_available(const axis::Node& node, const Options& options);
 bool is_recurrent_available(const axis::Node& node, const Options& options);
 

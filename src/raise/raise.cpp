@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 
 #include "jaxport/error.h"
@@ -109,11 +108,7 @@ Use Matcher::miss(std::string_view rule, const Use& at, std::string reason) cons
 }
 
 std::span<const Rules> passes() {
-  // Exact rules in one pass: each change costs a rebuild of all that stands above it. Activations
-  // come last: earlier, the clamp of a variance at zero would become a relu.
-  static const std::vector<const Rule*> kExact = joined(std::array{
-      softmax_rules(), norm_rules(), norm_affine_rules(), rope_rules(), partial_rope_rules(),
-      attention_rules(), prelu_rules(), recurrent_rules(), resize_rules()});
+  static const std::vector<const Rule*> kExact = joined(exact_rules());
   static const Rules kPasses[] = {kExact, activation_rules()};
   return kPasses;
 }
