@@ -11,7 +11,6 @@ namespace jaxport::lower {
 
 using axis::Edge;
 using axis::Kind;
-using axis::Label;
 using axis::Labels;
 using axis::Node;
 
