@@ -15,10 +15,12 @@ using axis::Labels;
 std::vector<MacroRow> all_rows() {
   std::vector<MacroRow> rows = macros();
   for (const Row& row : activation_rows()) {
-    rows.push_back({row.primitive, Kind::kPointwise, is_activation_available});
+    rows.push_back(
+        {.name = row.primitive, .kind = Kind::kPointwise, .is_available = is_activation_available});
   }
   for (const Row& row : recurrent_rows()) {
-    rows.push_back({row.primitive, Kind::kPrim, is_recurrent_available});
+    rows.push_back(
+        {.name = row.primitive, .kind = Kind::kPrim, .is_available = is_recurrent_available});
   }
   std::ranges::sort(rows, {}, &MacroRow::name);
   return rows;
@@ -30,6 +32,12 @@ const MacroRow* find_macro(const axis::Node& node) {
   static const std::vector<MacroRow> kRows = all_rows();
   const auto found = std::ranges::lower_bound(kRows, node.name, {}, &MacroRow::name);
   return found != kRows.end() && node.is(found->kind, found->name) ? &*found : nullptr;
+}
+
+bool is_available(const axis::Node& node, const Options& options) {
+  const MacroRow* macro = find_macro(node);
+  return macro && (!macro->is_available || macro->is_available(node, options)) &&
+         (macro->op.empty() || has_op(macro->op, node, options));
 }
 
 bool has_op(std::string_view op, const axis::Node& node, const Options& options) {

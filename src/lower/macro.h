@@ -18,8 +18,9 @@ struct Emission;
 struct MacroRow {
   std::string_view name;
   axis::Kind kind = axis::Kind::kMacro;
-  // Whether the target has an op for this very node; where it has none, the decomposition is
-  // lowered.
+  // The op of ONNX, where it is always the same: the target must run it in the node's dtype.
+  std::string_view op = {};
+  // What else must hold for this very node; nullptr: nothing.
   bool (*is_available)(const axis::Node& node, const Options& options) = nullptr;
   // The node as its op takes it; empty when it stays as it is.
   axis::Use (*rewritten)(const axis::Use& use, const Options& options) = nullptr;
@@ -36,6 +37,8 @@ struct MacroRow {
 
 // nullptr when the op is always decomposed.
 const MacroRow* find_macro(const axis::Node& node);
+// Whether the target has an op for the node; where it has none, the decomposition is lowered.
+bool is_available(const axis::Node& node, const Options& options);
 
 // The row of each op. An op is declared and listed here and nowhere else.
 MacroRow attention_macro();

@@ -301,11 +301,10 @@ bool fits_scale(double scale, DType dtype) {
 }
 
 // A row that is masked everywhere is zero in ONNX Runtime and NaN by the definition of the op.
-bool is_available(const Node& node, const Options& options) {
+bool is_same(const Node& node, const Options& options) {
   const auto op = raise::read<AttentionOp>(node);
-  const bool keeps_zero_rows = options.target == target::Target::kOnnxRuntime || !op.zero_rows;
-  return keeps_zero_rows && fits_scale(op.scale, node.dtype) &&
-         fits_attribute(op.cap, node.dtype) && has_op("Attention", node, options);
+  return (options.target == target::Target::kOnnxRuntime || !op.zero_rows) &&
+         fits_scale(op.scale, node.dtype) && fits_attribute(op.cap, node.dtype);
 }
 
 // The op adds its mask; a number that absorbs the score replaces it.
@@ -320,7 +319,8 @@ Use without_mask(const Use& use, const Options&) {
 
 MacroRow attention_macro() {
   return {.name = AttentionOp::kName,
-          .is_available = is_available,
+          .op = "Attention",
+          .is_available = is_same,
           .rewritten = without_mask,
           .emit = emit_attention,
           .wish = attention_wish,

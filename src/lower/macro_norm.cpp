@@ -268,7 +268,7 @@ bool has_scale(const NormOp& op, const Dims& sizes) {
   });
 }
 
-bool is_available(const Node& node, const Options& options) {
+bool has_norm(const Node& node, const Options& options) {
   const auto op = raise::read<NormOp>(node);
   if (!fits_attribute(op.eps, node.dtype)) return false;
   const bool is_instance = NormLabels(op, node.sizes).is_instance();
@@ -326,7 +326,7 @@ bool is_worth_it(DType dtype, target::Target target) {
 
 MacroRow norm_macro() {
   return {.name = NormOp::kName,
-          .is_available = is_available,
+          .is_available = has_norm,
           .rewritten = native_norm,
           .emit = emit_norm,
           .wish = norm_wish,

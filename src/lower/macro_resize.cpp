@@ -149,7 +149,7 @@ bool is_slow(const ResizeOp& op, const Node& node) {
 }
 
 // Integers are copied; no other dtype can stand in for them.
-bool is_available(const Node& node, const Options& options) {
+bool has_resize(const Node& node, const Options& options) {
   constexpr int kSinceAxes = 18;
   const bool is_slow_here =
       options.target == target::Target::kOnnxRuntime && is_slow(raise::read<ResizeOp>(node), node);
@@ -162,7 +162,7 @@ bool is_available(const Node& node, const Options& options) {
 
 MacroRow resize_macro() {
   return {.name = ResizeOp::kName,
-          .is_available = is_available,
+          .is_available = has_resize,
           .emit = emit_resize,
           .wish = resize_wish,
           .treats_labels_alike = true};

@@ -178,16 +178,20 @@ MaybeWish wish(const Rope& rope, std::size_t i, const MaybeWish& own) {
 }
 
 template <class Op>
+void emit_rope(Emission& e, const Node& node) {
+  emit(e, node, Rope(raise::read<Op>(node)));
+}
+template <class Op>
+MaybeWish rope_wish(const Node& node, std::size_t i, const MaybeWish& own) {
+  return wish(Rope(raise::read<Op>(node)), i, own);
+}
+template <class Op>
 MacroRow row() {
-  return {
-      .name = Op::kName,
-      .is_available = [](const Node& node,
-                         const Options& o) { return has_op("RotaryEmbedding", node, o); },
-      .emit = [](Emission& e, const Node& node) { emit(e, node, Rope(raise::read<Op>(node))); },
-      .wish = [](const Node& node, std::size_t i,
-                 const MaybeWish& own) { return wish(Rope(raise::read<Op>(node)), i, own); },
-      .needs_batch_dim = true,
-  };
+  return {.name = Op::kName,
+          .op = "RotaryEmbedding",
+          .emit = emit_rope<Op>,
+          .wish = rope_wish<Op>,
+          .needs_batch_dim = true};
 }
 
 }  // namespace

@@ -31,7 +31,9 @@ Arrangement gathered_last(const Arrangement& arrangement, const LabelSet& set) {
   return result;
 }
 
-void emit_along(Emission& e, const Node& node, const raise::AlongOp& op, std::string_view name) {
+template <class Op>
+void emit_along(Emission& e, const Node& node) {
+  const Op op = raise::read<Op>(node);
   const axis::Edge x = edge(op.x);
   const LabelSet along(node.sizes.size(), op.along);
   const auto is_along = [&](const Labels& dim) { return along.has_any(dim); };
@@ -45,56 +47,47 @@ void emit_along(Emission& e, const Node& node, const raise::AlongOp& op, std::st
   });
   const std::int64_t axis_from_end = std::ranges::find_if(best, is_along) - best.end();
   const Value value = e.values.bring(x, node.sizes, best);
-  e.values.define(node, e.op.call(name, {value}, {{"axis", axis_from_end}}), best);
+  const Value result = e.op.call(find_macro(node)->op, {value}, {{"axis", axis_from_end}});
+  e.values.define(node, result, best);
+}
+
+// ONNX Runtime's LogSoftmax in f64 takes a sum that is NaN for 1e-20, and gives 46 beside a NaN.
+bool is_log_softmax_right(const Node& node, const Options& options) {
+  return options.target != target::Target::kOnnxRuntime || node.dtype != DType::kF64;
+}
+
+// ONNX Runtime takes 7 times as long for ReduceLogSumExp as for its parts.
+bool is_logsumexp_fast(const Node&, const Options& options) {
+  return options.target != target::Target::kOnnxRuntime;
+}
+
+Use as_reduction(const Use& use, const Options&) {
+  const auto [x, along] = raise::read<LogSumExpOp>(use);
+  return x.node->graph->reduce("reduce_log_sum_exp", x, along, use.node->dtype);
 }
 
 }  // namespace
 
 MacroRow softmax_macro() {
-  return {
-      .name = SoftmaxOp::kName,
-      .is_available = [](const Node& node, const Options& o) { return has_op("Softmax", node, o); },
-      .emit =
-          [](Emission& e, const Node& node) {
-            emit_along(e, node, raise::read<SoftmaxOp>(node), "Softmax");
-          },
-      .treats_labels_alike = true,
-  };
+  return {.name = SoftmaxOp::kName,
+          .op = "Softmax",
+          .emit = emit_along<SoftmaxOp>,
+          .treats_labels_alike = true};
 }
 
 MacroRow log_softmax_macro() {
-  return {
-      .name = LogSoftmaxOp::kName,
-      // ONNX Runtime's LogSoftmax in f64 takes a sum that is NaN for 1e-20, and gives 46 beside a
-      // NaN.
-      .is_available =
-          [](const Node& node, const Options& o) {
-            const bool is_wrong =
-                o.target == target::Target::kOnnxRuntime && node.dtype == DType::kF64;
-            return !is_wrong && has_op("LogSoftmax", node, o);
-          },
-      .emit =
-          [](Emission& e, const Node& node) {
-            emit_along(e, node, raise::read<LogSoftmaxOp>(node), "LogSoftmax");
-          },
-      .treats_labels_alike = true,
-  };
+  return {.name = LogSoftmaxOp::kName,
+          .op = "LogSoftmax",
+          .is_available = is_log_softmax_right,
+          .emit = emit_along<LogSoftmaxOp>,
+          .treats_labels_alike = true};
 }
 
 MacroRow logsumexp_macro() {
-  return {
-      .name = LogSumExpOp::kName,
-      // ONNX Runtime takes 7 times as long for ReduceLogSumExp as for its parts.
-      .is_available =
-          [](const Node& node, const Options& o) {
-            return o.target != target::Target::kOnnxRuntime && has_op("ReduceLogSumExp", node, o);
-          },
-      .rewritten =
-          [](const Use& use, const Options&) {
-            const auto [x, along] = raise::read<LogSumExpOp>(use);
-            return x.node->graph->reduce("reduce_log_sum_exp", x, along, use.node->dtype);
-          },
-  };
+  return {.name = LogSumExpOp::kName,
+          .op = "ReduceLogSumExp",
+          .is_available = is_logsumexp_fast,
+          .rewritten = as_reduction};
 }
 
 }  // namespace jaxport::lower

@@ -13,9 +13,9 @@ using axis::Use;
 // What rules have made as the target has it: its op, or its decomposition.
 Use available(axis::Graph& graph, const Use& use, const Options& options) {
   if (!raise::is_raised(*use.node)) return {};
-  const MacroRow* macro = find_macro(*use.node);
-  if (!macro || !macro->is_available(*use.node, options)) return raise::expand(graph, use);
-  return macro->rewritten ? macro->rewritten(use, options) : Use{};
+  if (!is_available(*use.node, options)) return raise::expand(graph, use);
+  const auto rewritten = find_macro(*use.node)->rewritten;
+  return rewritten ? rewritten(use, options) : Use{};
 }
 
 }  // namespace

@@ -67,8 +67,7 @@ std::vector<Remark> raise(axis::Program& program, const Options& options = {});
 std::vector<Remark> raise(axis::Program& program, const Options& options,
                           std::span<const std::span<const Rule* const>> passes);
 
-// The decomposition of a macro or raised pointwise node ("gelu_tanh", "silu"), over the same
-// labels. Empty for every other node.
+// The decomposition of a node that a rule made, over the same labels. Empty for every other node.
 axis::Use expand(axis::Graph& graph, const axis::Use& use);
 bool is_raised(const axis::Node& node);
 
