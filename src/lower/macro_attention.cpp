@@ -231,9 +231,10 @@ AttentionPlan attention_plan(const Emission& e, const Node& node) {
   order(op.value, best.labels.value_size);
   const LabelSet out(node.sizes.size(), node.out);
   const Labels wish = wanted_order(e, node, out).value_or(axis::flatten(node.out));
-  const AttentionRoles roles = roles_in(wish, op, AttentionLabels(op, node), node.sizes);
+  const AttentionRoles roles = roles_in(wish, op, best.labels, node.sizes);
+  AttentionPlan plan = best;
   best.form = cheapest_of(forms(best.labels.batch), [&](const Form& form) {
-    const AttentionPlan plan{node, op, best.labels, form};
+    plan.form = form;
     const double preference = (form.three ? 0 : 0.5) + (form.heads.empty() ? 0.25 : 0) +
                               (form.heads == roles.heads ? 0 : 0.2) +
                               (form.batch == roles.batch ? 0 : 0.1);
