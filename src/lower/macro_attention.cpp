@@ -200,20 +200,15 @@ struct AttentionPlan {
 
 double attention_price(const Emission& e, const AttentionPlan& plan) {
   const Dims& sizes = plan.node.sizes;
-  const auto price = [&](const Use& operand, const Arrangement& wanted, bool broadcasts) -> double {
-    const Edge from = edge(operand);
-    if (e.values.is_constant(from)) return 0;
-    const LabelSet mine(sizes.size(), from.axes);
-    const Arrangement present = restricted(wanted, mine);
-    const double cost = broadcasts ? e.values.broadcastable(from, sizes, present).price
-                                   : e.values.price(from, sizes, present);
-    return mine.has_all(axis::flatten(wanted)) ? cost : cost + kExpandPrice;
-  };
   double sum = regret(e, plan.node, plan.result());
-  sum += price(plan.op.query, plan.query(), false);
-  sum += price(plan.op.key, plan.key(), false);
-  sum += price(plan.op.value, plan.value(), false);
-  return plan.op.bias ? sum + price(plan.op.bias, plan.bias(), true) : sum;
+  sum += e.values.price_full(edge(plan.op.query), sizes, plan.query());
+  sum += e.values.price_full(edge(plan.op.key), sizes, plan.key());
+  sum += e.values.price_full(edge(plan.op.value), sizes, plan.value());
+  if (!plan.op.bias || e.values.is_constant(edge(plan.op.bias))) return sum;
+  const LabelSet mine(sizes.size(), plan.op.bias.labels);
+  const Arrangement dims = plan.bias();
+  sum += e.values.broadcastable(edge(plan.op.bias), sizes, restricted(dims, mine)).price;
+  return mine.has_all(axis::flatten(dims)) ? sum : sum + kExpandPrice;
 }
 
 AttentionPlan attention_plan(const Emission& e, const Node& node) {

@@ -2,6 +2,7 @@
 #include "lower/emission.h"
 #include "lower/eye.h"
 #include "lower/macro.h"
+#include "onnx/expr.h"
 
 namespace jaxport::lower {
 namespace {
@@ -23,9 +24,7 @@ void emit_eye(Emission& e, const Node& node) {
   const Value zeros = e.op.call_with_shape("ConstantOfShape", {e.shapes.shape(shape)}, {}, shape);
   const Value ones = e.op.EyeLike(
       zeros, onnx::Args{{"dtype", dtype}, {"k", order == natural ? op.diagonal : -op.diagonal}});
-  e.values.define(node,
-                  dtype == node.dtype ? ones : e.op.Cast(ones, onnx::Args{{"to", node.dtype}}),
-                  {{order[0]}, {order[1]}});
+  e.values.define(node, cast(ones, node.dtype), {{order[0]}, {order[1]}});
 }
 
 }  // namespace

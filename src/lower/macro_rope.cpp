@@ -10,7 +10,6 @@
 namespace jaxport::lower {
 namespace {
 
-using axis::Edge;
 using axis::Label;
 using axis::Labels;
 using axis::Node;
@@ -138,13 +137,8 @@ double rope_price(const Emission& e, const Node& node, const Rope& rope, const R
   const Arrangement value = form.arrange(rope.head), table = form.tables(rope);
   double cost = e.values.price(edge(rope.x), node.sizes, value) + regret(e, node, value) +
                 (form.three ? 0 : 0.5) + (form.heads.empty() ? 0.25 : 0);
-  for (const Use* operand : {&rope.cos, &rope.sin}) {
-    const Edge from = edge(*operand);
-    const LabelSet mine(node.sizes.size(), from.axes);
-    cost += e.values.price(from, node.sizes, restricted(table, mine));
-    const bool repeats = !mine.has_all(axis::flatten(table));
-    if (repeats && !e.values.is_constant(from)) cost += kExpandPrice;
-  }
+  cost += e.values.price_full(edge(rope.cos), node.sizes, table);
+  cost += e.values.price_full(edge(rope.sin), node.sizes, table);
   return cost;
 }
 

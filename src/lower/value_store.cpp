@@ -39,12 +39,6 @@ std::size_t leading_units(const auto& dims) {
   return count;
 }
 
-Arrangement kept(const Arrangement& arrangement, const LabelSet& set) {
-  Arrangement result;
-  for (const Labels& labels : arrangement) result.push_back(set.keep(labels));
-  return result;
-}
-
 }  // namespace
 
 NoConversion::NoConversion(const Node& value)
@@ -134,7 +128,7 @@ double ValueStore::price_full(const Edge& edge, const Dims& sizes, const Arrange
   if (is_constant(edge)) return 0;
   const LabelSet mine(sizes.size(), edge.axes);
   const bool has_all = mine.has_all(axis::flatten(to));
-  return price(edge, sizes, kept(to, mine)) + (has_all ? 0 : kExpandPrice);
+  return price(edge, sizes, restricted(to, mine)) + (has_all ? 0 : kExpandPrice);
 }
 
 Value ValueStore::bring_full(const Edge& edge, const Dims& sizes, const Arrangement& to) {
@@ -142,7 +136,7 @@ Value ValueStore::bring_full(const Edge& edge, const Dims& sizes, const Arrangem
   const LabelSet mine(sizes.size(), edge.axes);
   const auto repeats = repeats_of(to, mine, sizes);
   if (repeats && !is_constant(edge) && has_repeat(op_, edge.node->dtype)) {
-    return repeated(op_, bring(edge, sizes, kept(to, mine)), *repeats);
+    return repeated(op_, bring(edge, sizes, restricted(to, mine)), *repeats);
   }
   Arrangement before, after;  // Expand turns the unit dims of `before` into the missing labels
   bool missing = false;
