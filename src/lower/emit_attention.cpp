@@ -176,10 +176,12 @@ struct Emitter::AttentionPlan {
     return size;
   }
   // Three dims need the number of heads as an attribute. ONNX Runtime divides by it, and a size of
-  // 0 ends the process.
+  // 0 ends the process. The last dim must be static too: ONNX's shape inference takes a symbolic
+  // one for 0, and a Scan or Loop around the op allocates its results by that.
   bool is_possible() const {
     return !onnx::can_be_zero(size_of(form.heads)) &&
-           (!form.three || size_of(query_heads()).is_static());
+           (!form.three ||
+            (size_of(query_heads()).is_static() && size_of(labels.value_size).is_static()));
   }
 };
 

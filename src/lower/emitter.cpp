@@ -167,6 +167,7 @@ void Emitter::define(const Node& node, Value value, const Arrangement& arrangeme
 }
 
 std::vector<Arrangement> Emitter::arrangements(const Edge& edge, const Dims& sizes) const {
+  if (is_constant(edge)) return {edge.axes};  // any layout is free
   std::vector<Arrangement> result;
   for (const Variant& variant : variants(edge.node)) {
     Arrangement seen = to_arrangement(variant.layout, edge.axes, sizes);

@@ -88,6 +88,15 @@ def test_large_unsigned_literals():
     assert "u32[] = constant 4294967295" in text
 
 
+def test_gradients_of_integers_are_false():
+    def tangent(x):
+        return jax.jvp(lambda y: jnp.frexp(y)[0], (x,), (jnp.ones_like(x),))[1]
+
+    assert "bool[] = constant false" in jir(tangent, (3,))
+    zeros = np.zeros(3, jax.dtypes.float0)
+    assert not _jax.Reader().array(zeros, zeros.dtype).any()
+
+
 def test_a_captured_key_is_its_words():
     key = jax.random.key(7)
     text = jir(lambda x: x + jax.random.bits(key, (3,)).astype(jnp.float32), (3,))

@@ -140,6 +140,13 @@ def _huge_factor(args: Sequence[Any], result: Any) -> Any:
     return huge[0] | huge[1]
 
 
+def _added_mask(args: Sequence[Any], result: Any) -> Any:
+    """A score that is not finite, with the number of a mask added to it."""
+    is_mask = jnp.abs(args[0]) >= 1e4
+    is_mask |= jnp.abs(args[1]) >= 1e4
+    return is_mask & ~jnp.isfinite(result)
+
+
 def _nan_is_replaced(args: Sequence[Any], result: Any) -> Any:
     found = jnp.zeros(result.shape, bool)
     for case in args[1:]:
@@ -159,6 +166,11 @@ def _is_subnormal(x: Any) -> Any:
     bits = lax.bitcast_convert_type(x, jnp.dtype(f"uint{info.bits}"))
     size = bits & ((1 << (info.bits - 1)) - 1)
     return (size > 0) & (size < 1 << info.nmant)
+
+
+def _subnormal_as_normal(x: Any) -> Any:
+    tiny = jnp.full_like(x, jnp.finfo(x.dtype).tiny)
+    return jnp.where(_is_subnormal(x), jnp.copysign(tiny, x), x)
 
 
 def _reads_subnormal_number(args: Sequence[Any], result: Any) -> Any:
@@ -306,11 +318,18 @@ QUIRKS = [
         beside="dot_general",
     ),
     Quirk(
+        "Attention replaces a score that is masked, where JAX adds the mask",
+        ("add", "sub"),
+        _added_mask,
+        permits=lambda want, have: (want != want) | (want == 0),  # NaN, or what guards make of it
+        raised_only=True,
+        beside="select_n",
+    ),
+    Quirk(
         "Attention keeps a score that is NaN, where weights that are NaN become 0",
         ("select_n",),
         _nan_is_replaced,
         permits=_only_model_is_nan,
-        opsets=range(23, 27),
         raised_only=True,
         beside="dot_general",
     ),
@@ -380,6 +399,7 @@ QUIRKS = [
         _reads_subnormal_number,
         permits=_only_jax_overflows,
     ),
+    Quirk(FLUSHED, ("eq", "ne", "lt", "le", "gt", "ge"), instead=_subnormal_as_normal),
     Quirk("the sign of a NaN", ("bitcast_convert_type",), instead=_other_sign_of_nan),
     Quirk("Sigmoid has the digits of 1, not of itself", ("logistic",), noise=_digits_of_one),
     Quirk(
@@ -399,6 +419,13 @@ QUIRKS = [
         "Elu, Celu and Selu subtract 1 from an exponential",
         ("expm1",),
         noise=_exponential_less_one,
+        raised_only=True,
+        targets=("onnx",),  # others have their parts
+    ),
+    Quirk(
+        "LogSoftmax in f64 gives numbers beside NaN",
+        ("log",),
+        _nan_before,
         raised_only=True,
         targets=("onnx",),  # others have their parts
     ),
