@@ -204,6 +204,10 @@ def _size(x: Any) -> Any:
     return jnp.where(jnp.isfinite(x), 4 * jnp.maximum(jnp.abs(x), 1), 4)
 
 
+def _size_without_scale(x: Any) -> Any:
+    return jnp.abs(x) * 1e4
+
+
 def _model_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
     """Where JAX does, too, and the model does not, it is compared with the exact result."""
     return np.asarray(~np.isfinite(have) & ~(np.isinf(want) & np.isinf(have)))
@@ -361,6 +365,16 @@ QUIRKS = [
         permits=_only_jax_overflows,
         among=True,
         raised_only=True,
+    ),
+    *(
+        Quirk(
+            "ONNX Runtime multiplies a product with the scales of its operands",
+            ("dot_general",),
+            beyond=_size_without_scale,
+            permits=_model_overflows,
+            beside=scale,
+        )
+        for scale in ("mul", "div")
     ),
     *(
         Quirk(
