@@ -103,6 +103,13 @@ def _row_of_lowest(args: Sequence[Any], result: Any) -> Any:
     return row & ~(largest > jnp.finfo(result.dtype).min)
 
 
+def _row_with_infinity(args: Sequence[Any], result: Any) -> Any:
+    scores = args[0]
+    if jnp.ndim(scores) == 0:
+        return jnp.zeros(result.shape, bool)
+    return jnp.broadcast_to((scores == jnp.inf).any(-1, keepdims=True), result.shape)
+
+
 def _bias_of_lowest(args: Sequence[Any], result: Any) -> Any:
     """Scores with such a bias, whatever they are."""
     rows = [jnp.broadcast_to(a <= jnp.finfo(result.dtype).min, result.shape) for a in args]
@@ -250,16 +257,18 @@ _SUMS = ("cumsum", "dot_general", "conv_general_dilated", "reduce_sum", "reduce_
 _PRODUCTS = ("cumprod", "reduce_prod", "reduce_window")
 
 FLUSHED = "XLA takes subnormal numbers for 0"
+IGNORES_NAN = "a maximum or minimum of numbers with NaN among them ignores NaN"
+HIDING = (FLUSHED, IGNORES_NAN)  # numbers of later steps, and what is true of them
 
 QUIRKS = [
     Quirk(
-        "a maximum or minimum of numbers with NaN among them ignores NaN",
+        IGNORES_NAN,
         (*_MAXIMA, *_MINIMA, *_WINDOWS),
         _nan_before,
     ),
     *(
         Quirk(
-            "a maximum or minimum of numbers with NaN among them ignores NaN",
+            IGNORES_NAN,
             primitives,
             instead=_nan_as(number),
         )
@@ -462,6 +471,13 @@ QUIRKS = [
     Quirk(
         "a softmax or softplus whose exponentials overflow in JAX",
         ("exp",),
+        _overflows,
+        raised_only=True,
+        beside="while",  # whose condition may read them
+    ),
+    Quirk(
+        "a softmax or softplus whose exponentials overflow in JAX",
+        ("exp",),
         _overflows_in_64_bits,
         raised_only=True,
     ),
@@ -470,6 +486,15 @@ QUIRKS = [
         ("exp",),
         lambda args, result: jnp.isinf(args[0]),
         permits=_either_is_not_finite,
+        opsets=range(23, 27),
+        raised_only=True,
+        beside="dot_general",
+    ),
+    Quirk(
+        "a softmax whose scores are infinite",
+        ("sub",),
+        _row_with_infinity,
+        permits=lambda want, have: (want != want) & (have == 0),
         opsets=range(23, 27),
         raised_only=True,
         beside="dot_general",
