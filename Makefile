@@ -41,7 +41,7 @@ bench: build .venv/.bench ## measure against jax2onnx; rewrites docs/benchmarks.
 
 # --- preparation
 
-.PHONY: setup build build-asan
+.PHONY: setup build wheel build-asan
 setup: .venv/.ready ## system packages and the virtual environment
 build: .venv/.jaxport ## build everything once and install the package into .venv
 
@@ -78,6 +78,12 @@ $(STAMP)/wheel: $(SOURCES) .venv/.ready
 .venv/.jaxport .venv-oldest/.jaxport .venv-ecosystem/.jaxport: %/.jaxport: %/.ready $(STAMP)/wheel
 	$*/bin/python $(PIP_INSTALL) --force-reinstall --no-deps build/wheel/jaxport-*.whl
 	@touch $@
+
+# The libraries of this machine that others may lack go into the wheel; auditwheel refuses a wheel
+# that no profile of manylinux fits.
+wheel: build ## a wheel for other Linux machines, in build/dist
+	rm -rf build/dist
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir build/dist build/wheel/jaxport-*.whl
 
 build-asan: setup ## build tools and unit tests with sanitizers
 	cmake --preset asan --log-level=WARNING

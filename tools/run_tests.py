@@ -32,6 +32,7 @@ PARTS = [
     Part("check-types", "mypy"),
     Part("check-repository", "repository rules"),
     Part("build", "build of the package and the tools"),
+    Part("wheel", "wheel for other machines", needs=("build",)),
     Part("test-unit", "unit tests", "unit-release/*.xml", ("build",)),
     Part("test-golden", "text tests", "golden-release.xml", ("build",)),
     Part("test-fuzz", "search for counterexamples to rules", needs=("build",)),

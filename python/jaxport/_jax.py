@@ -194,11 +194,15 @@ class Reader:
         """A C-contiguous numpy array of `dtype`: a view of the buffer wherever one exists."""
         if is_key(dtype):
             return host_array(value)
+        if dtype == jax.dtypes.float0:
+            return np.zeros(np.shape(value), bool)
         # Without 64-bit types, JAX keeps a captured float64 array and narrows it when it runs.
         return host_array(np.asarray(np.asarray(value), dtype=np.dtype(dtype), order="C"))
 
     def scalar(self, value: Any) -> bool | int | float:
         """The value of a literal: a Python number, or a numpy or JAX scalar."""
+        if getattr(value, "dtype", None) == jax.dtypes.float0:
+            return False
         return value.item() if hasattr(value, "item") else value  # type: ignore[no-any-return]
 
     def packed(self, dtype: Any) -> tuple[str, tuple[int, ...]] | None:

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -145,7 +146,31 @@ std::optional<Tensor> scalar_from_text(DType dtype, std::string_view text) {
   return value ? std::optional(scalar(dtype, *value)) : std::nullopt;
 }
 
+namespace {
+
+// The texts of all elements; empty when there are many, or one of them has no readable form.
+std::vector<std::string> element_texts(const Tensor& tensor) {
+  constexpr std::int64_t kMostListed = 16;
+  std::vector<std::string> texts;
+  if (tensor.size() > kMostListed || bit_width(tensor.dtype) < 8) return texts;
+  const auto width = static_cast<std::size_t>(byte_width(tensor.dtype));
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    MutableTensor element = allocate(tensor.dtype, {});
+    std::ranges::copy(tensor.bytes().subspan(static_cast<std::size_t>(i) * width, width),
+                      element.bytes);
+    texts.push_back(scalar_text(element.tensor));
+    if (texts.back().empty()) return {};
+  }
+  return texts;
+}
+
+}  // namespace
+
 void append_dense(std::string& out, const Tensor& tensor) {
+  if (const auto texts = element_texts(tensor); !texts.empty()) {
+    out += fmt::format("dense<[{}]>", fmt::join(texts, ", "));
+    return;
+  }
   constexpr std::string_view kDigits = "0123456789abcdef";
   out += "dense<\"0x";
   for (const std::byte byte : tensor.bytes()) {
@@ -153,6 +178,20 @@ void append_dense(std::string& out, const Tensor& tensor) {
     out += kDigits[std::to_integer<std::size_t>(byte & std::byte{0xf})];
   }
   out += "\">";
+}
+
+std::optional<Tensor> tensor_from_list(DType dtype, const Shape& shape,
+                                       const std::vector<std::string_view>& elements) {
+  // Compared before anything is allocated: the shape may be hostile.
+  if (bit_width(dtype) < 8 || element_count(shape) != std::ssize(elements)) return std::nullopt;
+  MutableTensor tensor = allocate(dtype, shape);
+  std::byte* next = tensor.bytes;
+  for (std::string_view text : elements) {
+    const std::optional<Tensor> element = scalar_from_text(dtype, text);
+    if (!element) return std::nullopt;
+    next = std::ranges::copy(element->bytes(), next).out;
+  }
+  return tensor.tensor;
 }
 
 std::optional<Tensor> tensor_from_hex(DType dtype, const Shape& shape, std::string_view hex) {

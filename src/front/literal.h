@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "support/tensor.h"
 
@@ -25,8 +26,12 @@ std::optional<double> double_from_text(std::string_view text);
 std::string scalar_text(const Tensor& tensor);
 std::optional<Tensor> scalar_from_text(DType dtype, std::string_view text);
 
-// dense<"0x…">: the bytes in memory order, two hexadecimal digits each.
+// dense<[1.5, 2.0, -inf]>: the elements in memory order, where they are few and have a readable
+// form; dense<"0x…">: their bytes, two hexadecimal digits each.
 void append_dense(std::string& out, const Tensor& tensor);
+// The elements as a tensor; nullopt when one of them, or their count, is wrong.
+std::optional<Tensor> tensor_from_list(DType dtype, const Shape& shape,
+                                       const std::vector<std::string_view>& elements);
 // The bytes of "0x…" as a tensor; nullopt when the digits or their count are wrong.
 std::optional<Tensor> tensor_from_hex(DType dtype, const Shape& shape, std::string_view hex);
 

@@ -327,7 +327,7 @@ class Parser {
     return {symbolic};
   }
 
-  // dense<"0x…"> or a number, of a type that is already known.
+  // dense<[…]>, dense<"0x…"> or a number, of a type that is already known.
   Tensor tensor_data(const Type& type) {
     const std::size_t start = in_.position();
     Shape shape;
@@ -338,14 +338,31 @@ class Parser {
     std::optional<Tensor> tensor;
     if (in_.take_word("dense")) {
       in_.expect("<");
-      const std::string_view hex = in_.quoted_raw();
+      if (in_.peek() == '[') {
+        const std::vector<std::string_view> elements = numbers();
+        dim_errors_at(start, [&] { tensor = tensor_from_list(type.dtype, shape, elements); });
+      } else {
+        const std::string_view hex = in_.quoted_raw();
+        dim_errors_at(start, [&] { tensor = tensor_from_hex(type.dtype, shape, hex); });
+      }
       in_.expect(">");
-      dim_errors_at(start, [&] { tensor = tensor_from_hex(type.dtype, shape, hex); });
     } else if (shape.empty()) {
       tensor = scalar_from_text(type.dtype, in_.number());
     }
     if (!tensor) in_.fail_at(start, fmt::format("expected a value of type {}", to_string(type)));
     return *std::move(tensor);
+  }
+
+  // [1, 2, 3]
+  std::vector<std::string_view> numbers() {
+    std::vector<std::string_view> numbers;
+    in_.expect("[");
+    while (in_.peek() != ']') {
+      if (!numbers.empty()) in_.expect(",");
+      numbers.push_back(in_.number());
+    }
+    in_.expect("]");
+    return numbers;
   }
 
   // ("file":line "function" scope "…" library "…")

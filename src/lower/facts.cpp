@@ -118,6 +118,7 @@ void Facts::find_constants() {
         (!eval::knows(node->prim->eqn.primitive) || has_symbol(node->prim->eqn))) {
       continue;
     }
+    if (node->kind == Kind::kReduce && !eval::knows(node->name)) continue;
     std::int64_t largest = kLargestComputed;
     bool all = true;
     for (const axis::Edge& edge : node->edges) {

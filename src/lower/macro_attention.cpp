@@ -191,10 +191,12 @@ struct AttentionPlan {
   }
   Arrangement result() const { return form.arrange(query_heads(), labels.time, labels.value_size); }
   // Three dims need the number of heads as an attribute. ONNX Runtime divides by it, and a size of
-  // 0 ends the process.
+  // 0 ends the process. The last dim must be static too: ONNX's shape inference takes a symbolic
+  // one for 0, and a Scan or Loop around the op allocates its results by that.
   bool is_possible() const {
     return !onnx::can_be_zero(size_of(form.heads, node.sizes)) &&
-           (!form.three || size_of(query_heads(), node.sizes).is_static());
+           (!form.three || (size_of(query_heads(), node.sizes).is_static() &&
+                            size_of(labels.value_size, node.sizes).is_static()));
   }
 };
 

@@ -60,6 +60,7 @@ void ValueStore::prepare(const Node& node, const Layout& layout) {
 }
 
 std::vector<Arrangement> ValueStore::arrangements(const Edge& edge, const Dims& sizes) const {
+  if (is_constant(edge)) return {edge.axes};  // any layout is free
   std::vector<Arrangement> result;
   for (const Variant& variant : variants(edge.node)) {
     Arrangement seen = to_arrangement(variant.layout, edge.axes, sizes);

@@ -163,6 +163,11 @@ Use match_activation(const Matcher& m, const Use& root) {
     Samples samples(cone);
     NearMiss near;
     if (auto candidate = identify(m, samples, dtype, near)) {
+      if (cone.picks_shared_value(m.uses)) {
+        m.miss(candidate->activation->name, root,
+               "another user may compare a part with the result");
+        continue;
+      }
       found = raised(m.graph, *candidate, base);
     } else if (nearest.name.empty() && !cone.has_raised()) {
       nearest = std::move(near);

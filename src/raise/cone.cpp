@@ -242,6 +242,27 @@ std::size_t Cone::slot_of(const Use& use) {
   return slots_.size() - 1;
 }
 
+bool Cone::picks_shared_value(const axis::UseCounts& uses) const {
+  constexpr std::string_view kPicks[] = {"clamp", "max", "min", "relu", "select_n"};
+  const auto uses_inside = [&](std::size_t operand) {
+    std::ptrdiff_t count = 0;
+    for (std::size_t slot : expanded_) count += std::ranges::count(slots_[slot].operands, operand);
+    return count;
+  };
+  std::vector<std::size_t> picked{0};
+  for (std::size_t k = 0; k < picked.size(); ++k) {  // grows meanwhile
+    const Slot& slot = slots_[picked[k]];
+    if (std::ranges::find(kPicks, slot.use.node->name) == std::end(kPicks)) continue;
+    for (std::size_t operand : slot.operands) {
+      const Slot& value = slots_[operand];
+      if (operand == base_ || value.is_literal || value.use.node->dtype == DType::kBool) continue;
+      if (uses[value.use.node] > uses_inside(operand)) return true;
+      picked.push_back(operand);
+    }
+  }
+  return false;
+}
+
 double Cone::literal(std::size_t user, std::size_t operand) const {
   const std::string_view name = slots_[user].operation->name;
   return name == "mul" || name == "div" ? slots_[operand].factor : slots_[operand].literal;

@@ -27,6 +27,9 @@ class Cone {
   Form on(const Form& x) const;
   bool is_curved() const { return curved_; }       // not only + - * /
   bool has_raised() const { return has_raised_; }  // contains an activation
+  // Whether the root picks a value in between that others use too. They may compare the two, as the
+  // gradient of a clip does, and would see it when the root is rounded in another way.
+  bool picks_shared_value(const axis::UseCounts& uses) const;
 
   struct Operation {
     std::string_view name;

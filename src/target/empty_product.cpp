@@ -49,8 +49,8 @@ class Guard {
 
   bool rewrite() {
     const auto is_guarded = [&](const Node& node) {
-      return node.op == "MatMul" && rank(node.in[0]) == rank(node.in[1]) &&
-             !(way_to(node.in[0]).empty() && way_to(node.in[1]).empty());
+      return node.op == "MatMul" &&
+             (sums_nothing(node) || !merged(node, 0).empty() || !merged(node, 1).empty());
     };
     if (std::ranges::none_of(graph_.nodes, is_guarded)) return false;
     for (Node& node : std::exchange(graph_.nodes, {})) {
@@ -64,7 +64,7 @@ class Guard {
   }
 
  private:
-  std::size_t rank(ValueId id) const { return model_.values[id].type->shape->size(); }
+  const Dims& shape(ValueId id) const { return *model_.values[id].type->shape; }
   DType dtype(ValueId id) const { return model_.values[id].type->dtype; }
 
   bool is_merged(const Node& node) const {
@@ -81,36 +81,69 @@ class Guard {
       way.push_back(it->second);
       id = operand_of(it->second);
       if (it->second.op != "Transpose") continue;
-      return onnx::can_be_zero(model_.values[id].type->shape->front()) ? way : Way{};
+      return onnx::can_be_zero(shape(id).front()) ? way : Way{};
     }
     return {};
+  }
+  Way merged(const Node& product, std::size_t i) const {
+    const bool is_batched = shape(product.in[0]).size() == shape(product.in[1]).size();
+    return is_batched ? way_to(product.in[i]) : Way{};
+  }
+
+  // Whether the product may have several matrices whose sums have no terms. There are none of them
+  // where one of its own sizes is a multiple of the number of terms.
+  bool sums_nothing(const Node& product) const {
+    const DType type = dtype(product.out[0]);
+    const Dims& result = shape(product.out[0]);
+    if ((type != DType::kF32 && type != DType::kF64) || result.size() < 3) return false;
+    const Dim& terms = shape(product.in[0]).back();
+    const auto is_one = [](const Dim& size) { return size == Dim(1); };
+    const auto vanishes = [&](const Dim& size) { return exact_div(size, terms).has_value(); };
+    return onnx::can_be_zero(terms) && std::ranges::none_of(result, vanishes) &&
+           !std::all_of(result.begin(), result.end() - 2, is_one);
   }
 
   void guard(const Node& product) {
     op_.set_origin(model_.origins[product.origin]);
-    const Way ways[] = {way_to(product.in[0]), way_to(product.in[1])};
-    const auto build = [&](bool merges) {
-      return [&, merges](Builder& op) -> Values {
+    const Way ways[] = {merged(product, 0), merged(product, 1)};
+    const bool pads = sums_nothing(product);
+    const auto build = [&](bool is_empty) {
+      return [&, is_empty](Builder& op) -> Values {
         Value operands[2];
         for (std::size_t i = 0; i < 2; ++i) {
-          operands[i] = ways[i].empty() ? Value(&op, product.in[i]) : again(op, ways[i], merges);
+          operands[i] = ways[i].empty() ? Value(&op, product.in[i]) : again(op, ways[i], !is_empty);
+          if (is_empty && pads) operands[i] = with_a_zero(op, operands[i], i);
         }
         return {op.MatMul(operands[0], operands[1])};
       };
     };
-    onnx::unless_zero(op_, smallest(ways), build(true), build(false));
+    onnx::unless_zero(op_, smallest(product, ways), build(false), build(true));
     graph_.nodes.back().out = product.out;
   }
 
-  // The least of the first dims of what the Transposes are given.
-  Value smallest(const Way (&ways)[2]) {
+  // The least of the sizes that must not be 0: what is summed over, and the first dims of what the
+  // Transposes are given.
+  Value smallest(const Node& product, const Way (&ways)[2]) {
     Values sizes;
+    const auto add = [&](ValueId id, std::int64_t dim) {
+      onnx::Args range{{"start", dim}};
+      if (dim == 0) range.emplace_back("end", 1);
+      const Value size = op_.Shape(Value(&op_, id), range);
+      if (std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
+    };
     for (const Way& way : ways) {
-      if (way.empty()) continue;
-      const onnx::Args first{{"start", 0}, {"end", 1}};
-      sizes.push_back(op_.Shape(Value(&op_, operand_of(way.back())), first));
+      if (!way.empty()) add(operand_of(way.back()), 0);
     }
-    return sizes.size() == 1 || sizes[0] == sizes[1] ? sizes[0] : op_.Min(sizes);
+    if (sums_nothing(product)) add(product.in[0], -1);
+    return sizes.size() == 1 ? sizes[0] : op_.Min(sizes);
+  }
+
+  // Operand `i` of a product with one term more in each sum, which is 0.
+  static Value with_a_zero(Builder& op, Value operand, std::size_t i) {
+    const std::size_t rank = operand.shape().size();
+    std::vector<std::int64_t> pads(2 * rank, 0);
+    pads[2 * rank - (i == 0 || rank == 1 ? 1 : 2)] = 1;
+    return op.Pad(operand, op.ints(pads));
   }
 
   // The nodes of the way once more. A Transpose of one more dim is not merged.

@@ -173,6 +173,11 @@ SCANS = [
         [f16("T", 2)],
         also=[[bf16("T", 2)], [i8("T", 2)], [u8("T", 2)], [u32("T", 2)], [i64("T", 2)]],
     ),
+    case(
+        "scan of attention over symbolic features",
+        lambda x: lax.scan(lambda c, y: (c, jax.nn.softmax(y @ y.T) @ y), 0, x)[1],
+        [f32(3, 2, "T")],
+    ),
     case("scan of integers", scan(lambda c, x: (c + x, c), jnp.int32(0)), [i32("T")]),
     case("scan of doubles", lambda x: lax.scan(accumulate, jnp.zeros_like(x[0]), x), [f64("T", 2)]),
     case(

@@ -289,6 +289,8 @@ DYNAMIC = [
         lambda x: jnp.einsum("tgd,tge->gde", 0.25 * x, x),
         f16("B", 3, 4),
     ),
+    row("products", lambda x, y: x.mT @ y, f32(64, "B", 8), f32(64, "B", 8)),
+    row("matrices by one", lambda x, y: x.mT @ y, f32(64, "B", 8), f32("B", 8)),
     row(
         "a window that is longer than the axis",
         lambda x: lax.reduce_window(x, 2.0, lax.add, (3, 1), (2, 1), "VALID", None, (2, 1)),

@@ -88,17 +88,26 @@ def test_large_unsigned_literals():
     assert "u32[] = constant 4294967295" in text
 
 
+def test_gradients_of_integers_are_false():
+    def tangent(x):
+        return jax.jvp(lambda y: jnp.frexp(y)[0], (x,), (jnp.ones_like(x),))[1]
+
+    assert "bool[] = constant false" in jir(tangent, (3,))
+    zeros = np.zeros(3, jax.dtypes.float0)
+    assert not _jax.Reader().array(zeros, zeros.dtype).any()
+
+
 def test_a_captured_key_is_its_words():
     key = jax.random.key(7)
     text = jir(lambda x: x + jax.random.bits(key, (3,)).astype(jnp.float32), (3,))
-    assert 'u32[2] = constant dense<"0x0000000007000000">' in text
+    assert 'u32[2] = constant dense<[0, 7]>' in text
     assert "random_wrap" not in text
 
 
 def test_shared_jaxprs_keep_their_constants():
     table = np.arange(3.0, dtype=np.float32)
     inner = jax.jit(lambda x: x * table)
-    assert "0x000000000000803f00000040" in jir(lambda x: inner(inner(x)), (3,))
+    assert "dense<[0.0, 1.0, 2.0]>" in jir(lambda x: inner(inner(x)), (3,))
 
 
 def test_arrays_of_another_dtype_are_narrowed_as_jax_does():
@@ -120,7 +129,7 @@ def test_strided_constants_are_made_dense():
     weights = np.arange(6.0, dtype=np.float32).reshape(2, 3).T
     assert weights.flags.f_contiguous
     text = jir(lambda x: x + weights, (3, 2))
-    assert np.ascontiguousarray(weights).tobytes().hex() in text
+    assert "dense<[0.0, 3.0, 1.0, 4.0, 2.0, 5.0]>" in text
 
 
 def test_locations_name_the_users_line():

@@ -18,7 +18,7 @@ constexpr std::string_view kSample = R"(constraint "T % 8 == 0"
 
 func @softmax(%x: f32[B,4,2*T + 1], %"a b": i32[]) -> (%out, %"loss 1") {
   %c: f32[] = constant 0.5
-  %w: f32[2] = constant dense<"0x0000803f00000040"> {path = "dense.kernel"}
+  %w: f32[2] = constant dense<[1.0, 2.0]> {path = "dense.kernel"}
   %max: f32[B,4] = reduce_max %x {axes = (2), mode = #clip} loc("model.py":42 "Net.__call__" scope "blocks/0" library "flax/linear.py:7 in __call__")
   %v: f32[2], %i: i32[2] = top_k %w {k = 2, operand = none}
   print_effect %v
@@ -170,7 +170,14 @@ TEST(Text, tensors_keep_their_bytes) {
   expect_round_trip({scalar(DType::kC64, 1)}, "c64[] dense<\"0x0000803f00000000\">");
   expect_round_trip({tensor_of(DType::kF32, {}, {1, 0, 0xc0, 0x7f})},  // a NaN with a payload
                     "f32[] dense<\"0x0100c07f\">");
-  expect_round_trip({tensor_of(DType::kU8, {2, 1}, {0xab, 0x01})}, "u8[2,1] dense<\"0xab01\">");
+  expect_round_trip({tensor_of(DType::kU8, {2, 1}, {0xab, 0x01})}, "u8[2,1] dense<[171, 1]>");
+  expect_round_trip({tensor_of(DType::kBool, {2}, {1, 0})}, "bool[2] dense<[true, false]>");
+  expect_round_trip({tensor_of(DType::kF16, {2}, {0, 0x3e, 0, 0xfc})}, "f16[2] dense<[1.5, -inf]>");
+  expect_round_trip({tensor_of(DType::kF32, {1}, {1, 0, 0xc0, 0x7f})},
+                    "f32[1] dense<\"0x0100c07f\">");
+  std::vector<unsigned char> many(17, 1);
+  expect_round_trip({tensor_of(DType::kI8, {17}, many)},
+                    "i8[17] dense<\"0x0101010101010101010101010101010101\">");
   expect_round_trip({tensor_of(DType::kF32, {0, 3}, {})}, "f32[0,3] dense<\"0x\">");
 }
 
@@ -246,6 +253,12 @@ TEST(Text, one_equation_reads_like_a_jaxpr) {
 TEST(Hostile, errors_name_line_and_column) {
   EXPECT_EQ(rejection("func @f() {\n  %x: f32[] = constant oops\n}"),
             "t.jir:2:24 cannot read .jir text: expected a value of type f32[]");
+  for (std::string_view list :
+       {"[1.0]", "[1.0, 2.0, 3.0]", "[1.0 2.0]", "[1.0, oops]", "[1.0, 2.0"}) {
+    const std::string text =
+        "func @f() {\n  %x: f32[2] = constant dense<" + std::string(list) + ">\n}";
+    EXPECT_TRUE(rejection(text).starts_with("t.jir:2:")) << list;
+  }
   EXPECT_EQ(rejection("func @f() {\n  return %x\n}"),
             "t.jir:2:10 cannot read .jir text: %x is not defined");
   EXPECT_EQ(rejection("funk"), "t.jir:1:1 cannot read .jir text: expected 'func' or 'constraint'");

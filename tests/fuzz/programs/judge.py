@@ -34,6 +34,9 @@ from jaxport import _jax, runtime
 Results = list[np.ndarray]
 
 
+FAULTS = ("BUG", "E040")  # what the compiler evaluates it has chosen itself
+
+
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     """`kind` is one of
@@ -220,7 +223,7 @@ def _converted(f: Any, program: Program, clock: Clock) -> onnx.ModelProto:
             ),
         )
     except jaxport.ConversionError as error:
-        kind = "bug" if error.code == "BUG" else "refused"
+        kind = "bug" if error.code in FAULTS else "refused"
         raise _StopError(kind, f"{error.code} {error.message}") from None
     except Exception as error:
         raise _StopError("bug", f"{type(error).__name__}: {_line(error)}") from None

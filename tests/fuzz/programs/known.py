@@ -17,7 +17,7 @@ import numpy as np
 
 from fuzz.programs.interpret import Change, interpreted, primitives
 from fuzz.programs.program import Program, function_of, function_source
-from fuzz.programs.quirks import FLUSHED, QUIRKS, Quirk, is_float
+from fuzz.programs.quirks import HIDING, QUIRKS, Quirk, is_float
 
 Results = list[np.ndarray]
 
@@ -62,12 +62,13 @@ def excused(
         if not names.isdisjoint(quirk.primitives) and _applies(quirk, program, names)
     ]
     found = []
-    # What XLA makes of subnormal numbers hides what comes later.
-    flushed = [quirk for quirk in quirks if quirk.name == FLUSHED]
     for quirk in quirks:
         masks = _excused_by(quirk, [quirk], closed, values, want, have, floors)
-        if flushed and not quirk.noise and quirk.name != FLUSHED:
-            also = _excused_by(quirk, [*flushed, quirk], closed, values, want, have, floors)
+        for name in HIDING:
+            first = [other for other in quirks if other.name == name]
+            if not first or quirk.noise or quirk.name in HIDING:
+                continue
+            also = _excused_by(quirk, [*first, quirk], closed, values, want, have, floors)
             masks = [a | b for a, b in zip(masks, also, strict=True)]
         if any(mask.any() for mask in masks):
             found.append((quirk.name, masks))

@@ -103,6 +103,13 @@ def _row_of_lowest(args: Sequence[Any], result: Any) -> Any:
     return row & ~(largest > jnp.finfo(result.dtype).min)
 
 
+def _row_with_infinity(args: Sequence[Any], result: Any) -> Any:
+    scores = args[0]
+    if jnp.ndim(scores) == 0:
+        return jnp.zeros(result.shape, bool)
+    return jnp.broadcast_to((scores == jnp.inf).any(-1, keepdims=True), result.shape)
+
+
 def _bias_of_lowest(args: Sequence[Any], result: Any) -> Any:
     """Scores with such a bias, whatever they are."""
     rows = [jnp.broadcast_to(a <= jnp.finfo(result.dtype).min, result.shape) for a in args]
@@ -140,6 +147,13 @@ def _huge_factor(args: Sequence[Any], result: Any) -> Any:
     return huge[0] | huge[1]
 
 
+def _added_mask(args: Sequence[Any], result: Any) -> Any:
+    """A score that is not finite, with the number of a mask added to it."""
+    is_mask = jnp.abs(args[0]) >= 1e4
+    is_mask |= jnp.abs(args[1]) >= 1e4
+    return is_mask & ~jnp.isfinite(result)
+
+
 def _nan_is_replaced(args: Sequence[Any], result: Any) -> Any:
     found = jnp.zeros(result.shape, bool)
     for case in args[1:]:
@@ -159,6 +173,11 @@ def _is_subnormal(x: Any) -> Any:
     bits = lax.bitcast_convert_type(x, jnp.dtype(f"uint{info.bits}"))
     size = bits & ((1 << (info.bits - 1)) - 1)
     return (size > 0) & (size < 1 << info.nmant)
+
+
+def _subnormal_as_normal(x: Any) -> Any:
+    tiny = jnp.full_like(x, jnp.finfo(x.dtype).tiny)
+    return jnp.where(_is_subnormal(x), jnp.copysign(tiny, x), x)
 
 
 def _reads_subnormal_number(args: Sequence[Any], result: Any) -> Any:
@@ -190,6 +209,10 @@ def _size(x: Any) -> Any:
     With room for numbers such as 2, which stand outside of a sum in one form and inside in another.
     """
     return jnp.where(jnp.isfinite(x), 4 * jnp.maximum(jnp.abs(x), 1), 4)
+
+
+def _size_without_scale(x: Any) -> Any:
+    return jnp.abs(x) * 1e4
 
 
 def _model_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
@@ -234,16 +257,18 @@ _SUMS = ("cumsum", "dot_general", "conv_general_dilated", "reduce_sum", "reduce_
 _PRODUCTS = ("cumprod", "reduce_prod", "reduce_window")
 
 FLUSHED = "XLA takes subnormal numbers for 0"
+IGNORES_NAN = "a maximum or minimum of numbers with NaN among them ignores NaN"
+HIDING = (FLUSHED, IGNORES_NAN)  # numbers of later steps, and what is true of them
 
 QUIRKS = [
     Quirk(
-        "a maximum or minimum of numbers with NaN among them ignores NaN",
+        IGNORES_NAN,
         (*_MAXIMA, *_MINIMA, *_WINDOWS),
         _nan_before,
     ),
     *(
         Quirk(
-            "a maximum or minimum of numbers with NaN among them ignores NaN",
+            IGNORES_NAN,
             primitives,
             instead=_nan_as(number),
         )
@@ -306,11 +331,18 @@ QUIRKS = [
         beside="dot_general",
     ),
     Quirk(
+        "Attention replaces a score that is masked, where JAX adds the mask",
+        ("add", "sub"),
+        _added_mask,
+        permits=lambda want, have: (want != want) | (want == 0),  # NaN, or what guards make of it
+        raised_only=True,
+        beside="select_n",
+    ),
+    Quirk(
         "Attention keeps a score that is NaN, where weights that are NaN become 0",
         ("select_n",),
         _nan_is_replaced,
         permits=_only_model_is_nan,
-        opsets=range(23, 27),
         raised_only=True,
         beside="dot_general",
     ),
@@ -342,6 +374,16 @@ QUIRKS = [
         permits=_only_jax_overflows,
         among=True,
         raised_only=True,
+    ),
+    *(
+        Quirk(
+            "ONNX Runtime multiplies a product with the scales of its operands",
+            ("dot_general",),
+            beyond=_size_without_scale,
+            permits=_model_overflows,
+            beside=scale,
+        )
+        for scale in ("mul", "div")
     ),
     *(
         Quirk(
@@ -380,6 +422,7 @@ QUIRKS = [
         _reads_subnormal_number,
         permits=_only_jax_overflows,
     ),
+    Quirk(FLUSHED, ("eq", "ne", "lt", "le", "gt", "ge"), instead=_subnormal_as_normal),
     Quirk("the sign of a NaN", ("bitcast_convert_type",), instead=_other_sign_of_nan),
     Quirk("Sigmoid has the digits of 1, not of itself", ("logistic",), noise=_digits_of_one),
     Quirk(
@@ -403,6 +446,13 @@ QUIRKS = [
         targets=("onnx",),  # others have their parts
     ),
     Quirk(
+        "LogSoftmax in f64 gives numbers beside NaN",
+        ("log",),
+        _nan_before,
+        raised_only=True,
+        targets=("onnx",),  # others have their parts
+    ),
+    Quirk(
         "the tanh of RNN has the digits of 1",
         ("tanh",),
         noise=_exponential_less_one,
@@ -421,6 +471,13 @@ QUIRKS = [
     Quirk(
         "a softmax or softplus whose exponentials overflow in JAX",
         ("exp",),
+        _overflows,
+        raised_only=True,
+        beside="while",  # whose condition may read them
+    ),
+    Quirk(
+        "a softmax or softplus whose exponentials overflow in JAX",
+        ("exp",),
         _overflows_in_64_bits,
         raised_only=True,
     ),
@@ -429,6 +486,15 @@ QUIRKS = [
         ("exp",),
         lambda args, result: jnp.isinf(args[0]),
         permits=_either_is_not_finite,
+        opsets=range(23, 27),
+        raised_only=True,
+        beside="dot_general",
+    ),
+    Quirk(
+        "a softmax whose scores are infinite",
+        ("sub",),
+        _row_with_infinity,
+        permits=lambda want, have: (want != want) & (have == 0),
         opsets=range(23, 27),
         raised_only=True,
         beside="dot_general",
