@@ -73,7 +73,7 @@ Use or_with_true(const Call& call) {
 // --- products and powers
 
 Use power(const Call& call, const Use& base, std::int64_t exponent) {
-  return call.graph.pointwise("integer_pow", {base}, call.dtype, {{"y", front::Attr{exponent}}});
+  return call.graph.pointwise("integer_pow", {base}, call.dtype, {{"y", exponent}});
 }
 
 // x*x = x^2 and x^2*x = x^3: integer_pow multiplies in just this order.
@@ -342,7 +342,7 @@ const PointwiseRow* find_pointwise(std::string_view name) {
 
 Use Graph::pointwise(std::string_view name, std::vector<Use> operands, DType dtype,
                      front::Attrs attrs) {
-  if (name == "square") attrs = {{"y", front::Attr{std::int64_t{2}}}};
+  if (name == "square") attrs = {{"y", 2}};
   Call call{*this, canonical_name(name), std::move(operands), dtype, std::move(attrs), {}};
   const PointwiseRow* row = find_pointwise(call.name);
   if (row) {

@@ -36,7 +36,7 @@ Use reduce_equal(Graph& graph, std::string_view name, const Use& x, const Dim& c
   if (!count.is_static() || is_complex(dtype)) return {};
   if (name == "reduce_sum") return times(graph, x, count.value(), dtype);
   if (name == "reduce_prod") {
-    return graph.pointwise("integer_pow", {x}, dtype, {{"y", front::Attr{count.value()}}});
+    return graph.pointwise("integer_pow", {x}, dtype, {{"y", count.value()}});
   }
   return {};
 }

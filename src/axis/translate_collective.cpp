@@ -19,7 +19,7 @@ Views shard_map(Translation& t) {
     throw Error("E013", fmt::format("shard_map over {} devices: a model runs on one", devices))
         .help("convert the function that shard_map is applied to, or a mesh of one device");
   }
-  return t.inliner.run(front::get_region(t.eqn, "jaxpr"), std::move(t.in));
+  return t.inliner.run(*front::get_region(t.eqn, "jaxpr"), std::move(t.in));
 }
 
 // Axes are positions where vmap put them, and names of mesh axes, which have size 1.

@@ -101,9 +101,10 @@ Tensor reordered(const Tensor& tensor, const Array<std::int64_t>& order, Shape s
 // Sorts all operands by the first num_keys of them.
 Results sort(const Call& c) {
   c.require(!c.in.empty(), "needs an operand");
-  const std::int64_t rank = c.rank(0), axis = c.axis("dimension", rank);
-  const std::int64_t key_count = c.integer("num_keys");
-  c.require(key_count >= 1 && key_count <= std::ssize(c.in), "'num_keys' is out of range");
+  const auto params = front::SortParams::read(c.eqn);
+  const std::int64_t rank = c.rank(0), axis = c.checked({params.axis}, rank)[0];
+  const std::size_t key_count = params.keys;
+  c.require(key_count >= 1 && key_count <= c.in.size(), "'num_keys' is out of range");
   Results rows;
   std::vector<Array<Key>> keys;
   for (const Tensor& operand : c.in) {

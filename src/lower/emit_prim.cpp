@@ -139,7 +139,7 @@ Values Emitter::run_lowering(const Node& node, const Row& row, Ctx& ctx) const {
 
 Values Emitter::emit_region(const Node& node, std::size_t region, onnx::Builder& builder,
                             const Values& arguments) {
-  const Plan& plan = *plan_.regions.at(node.prim->regions[region].get());
+  const Plan& plan = *plan_.regions.at(node.prim->regions[region]);
   ShapeValues shapes(builder, shapes_);
   Values results = Emitter(plan, plan.choice, builder, shapes).run(arguments);
   enter(node);  // the region's nodes had lines of their own

@@ -99,7 +99,7 @@ Values Emitter::run(const Values& arguments) {
 void Emitter::define_inputs(const Values& arguments) {
   for (const Node* node : facts_.order()) {
     if (node->kind != Kind::kInput) continue;
-    const auto index = static_cast<std::size_t>(*node->attr("index")->get_if<std::int64_t>());
+    const auto index = static_cast<std::size_t>(node->get<std::int64_t>("index"));
     Arrangement arrangement;
     std::size_t axis = 0;
     for (const Dim& size : facts_.program.inputs[index].type.shape) {

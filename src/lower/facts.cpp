@@ -141,7 +141,7 @@ std::optional<ConstantView> Facts::view_of(const Node* node) const {
     return operand->strides[static_cast<std::size_t>(piece.axis)] * piece.stride.value();
   };
   ConstantView view{operand->base, operand->offset, {}};
-  view.offset += *node->attr("k")->get_if<std::int64_t>() * stride(node->role("p")[0]);
+  view.offset += node->get<std::int64_t>("k") * stride(node->role("p")[0]);
   for (const axis::Labels& labels : node->out) view.strides.push_back(stride(labels[0]));
   return view;
 }

@@ -72,7 +72,7 @@ Use eye(Graph& graph, const Use& use) {
   return graph.macro(
       "eye", {graph.iota(row->label, positions), graph.iota(column->label, positions)},
       {row->label, column->label}, use.node->dtype, {{"c", {column->label}}, {"r", {row->label}}},
-      {{"diagonal", front::Attr{row->offset - column->offset}}});
+      {{"diagonal", row->offset - column->offset}});
 }
 
 Use triangle(Graph& graph, const Use& use) {
@@ -98,8 +98,8 @@ Use triangle(Graph& graph, const Use& use) {
   for (const axis::Labels& labels : axes) type.shape.push_back(graph.size_of(labels));
   auto info = std::make_shared<axis::PrimInfo>();
   info->eqn.primitive = "triangle";
-  info->eqn.attrs = {{"diagonal", front::Attr{is_lower ? -half->distance : half->distance}},
-                     {"upper", front::Attr{!is_lower}}};
+  info->eqn.attrs = {{"diagonal", is_lower ? -half->distance : half->distance},
+                     {"upper", !is_lower}};
   info->in = info->out = {type};
   return {graph.prim(info, {graph.relayout(x, axes)})[0].node, axes};
 }

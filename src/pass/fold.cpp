@@ -14,7 +14,6 @@ namespace {
 using onnx::Graph;
 using onnx::Node;
 using onnx::ValueId;
-using Ints = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMostElements = 1024;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "axis/pattern.h"
+#include "front/params.h"
 #include "raise/expansions.h"
 
 namespace jaxport::raise {
@@ -10,39 +11,22 @@ using axis::Label;
 using axis::Labels;
 using axis::Pattern;
 using axis::Use;
-using Ints = std::vector<std::int64_t>;
-
-front::Attr to_attr(const Ints& values) {
-  front::List list;
-  for (std::int64_t value : values) list.push_back(front::Attr{value});
-  return front::Attr{std::move(list)};
-}
 
 // x[indices] along `from`: a gather over [from][other dims]
 Use taken(Graph& graph, const Use& x, const Use& indices, Label from, Label to) {
   const Labels rest = axis::without(x.flat(), {from});
   auto info = std::make_shared<axis::PrimInfo>();
   front::Type in{x.node->dtype, {graph.size(from)}}, out{x.node->dtype, {graph.size(to)}};
-  front::List sizes{front::Attr{std::int64_t{1}}};
   Pattern axes{{from}}, result{{to}};
-  Ints offsets;
+  front::GatherParams params{{{}, {0}, {0}, {}, {}, "promise_in_bounds"}, {1}, {}};
   for (Label label : rest) {
-    offsets.push_back(std::ssize(in.shape));
+    params.window_dims.push_back(std::ssize(in.shape));
     for (Dims* shape : {&in.shape, &out.shape}) shape->push_back(graph.size(label));
-    sizes.push_back(front::Attr{graph.size(label)});
+    params.slice_sizes.push_back(graph.size(label));
     for (Pattern* pattern : {&axes, &result}) pattern->push_back({label});
   }
   info->eqn.primitive = "gather";
-  info->eqn.attrs = {{"dimension_numbers",
-                      front::Attr{front::Record{"GatherDimensionNumbers",
-                                                {{"offset_dims", to_attr(offsets)},
-                                                 {"collapsed_slice_dims", to_attr({0})},
-                                                 {"start_index_map", to_attr({0})},
-                                                 {"operand_batching_dims", to_attr({})},
-                                                 {"start_indices_batching_dims", to_attr({})}}}}},
-                     {"fill_value", {}},
-                     {"mode", front::Attr{front::Enum{"promise_in_bounds"}}},
-                     {"slice_sizes", front::Attr{std::move(sizes)}}};
+  info->eqn.attrs = params.attrs();
   info->in = {std::move(in), {indices.node->dtype, {graph.size(to), 1}}};
   info->out = {std::move(out)};
   const Use index = graph.relayout(indices, {{to}});

@@ -11,7 +11,6 @@ using onnx::Args;
 using onnx::Builder;
 using onnx::Node;
 using onnx::Value;
-using Ints = std::vector<std::int64_t>;
 
 Value number(Builder& op, const Value& like, std::int64_t value) {
   return op.constant(int_scalar(like.dtype(), value));
