@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "front/ir.h"
+#include "support/preferences.h"
 
 namespace jaxport::axis {
 
@@ -237,13 +238,15 @@ struct Program {
   std::vector<View> outputs;
   std::vector<front::Type> output_types;
   std::vector<std::string> output_names;
-  std::shared_ptr<const Locations> locations;  // shared with the regions
+  std::shared_ptr<const Locations> locations;                 // shared with the regions
+  const Preferences* preferences = &kOnnxRuntimePreferences;  // of the target; shared, too
 
   const front::Location& location(front::LocationId id) const { return (*locations)[id]; }
 };
 
 // front -> axis, one pass. Inlines calls, drops identities, folds views into edges.
-Program build(const front::Module& module, const front::Function& function);
+Program build(const front::Module& module, const front::Function& function,
+              const Preferences& preferences = kOnnxRuntimePreferences);
 
 // Nodes that the outputs need, operands first; deterministic.
 std::vector<const Node*> topological(const Program& program);

@@ -11,6 +11,7 @@ std::unique_ptr<Program> empty_program(const Program& outer) {
   program->dims = outer.dims;
   program->graph = std::make_shared<Graph>(outer.dims);
   program->locations = outer.locations;
+  program->preferences = outer.preferences;
   return program;
 }
 

@@ -28,6 +28,7 @@ struct Translation {
   DType dtype() const { return out_type().dtype; }
   const Dims& in_shape(std::size_t i = 0) const { return in_type(i).shape; }
   const Dims& out_shape() const { return out_type().shape; }
+  const Preferences& preferences() const { return *inliner.program().preferences; }
 
   std::size_t axis(std::string_view name, std::size_t rank) const;  // checked: 0 <= axis < rank
   std::vector<std::size_t> axes(std::string_view name, std::size_t rank) const;  // and no repeats

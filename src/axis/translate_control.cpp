@@ -157,19 +157,16 @@ std::vector<View> unrolled(Translation& t, const front::ScanParams& scan) {
   return results;
 }
 
-// ONNX Runtime takes 0.84 to 0.96 of the time of a Scan when two to four steps of a small body are
-// unrolled; longer loops and larger bodies gain nothing.
-bool is_unrolled(const front::ScanParams& scan) {
-  constexpr std::int64_t kMostSteps = 4;
-  constexpr std::size_t kLargestBody = 8;
+// Short loops of a small body, as the target likes it.
+bool is_unrolled(const front::ScanParams& scan, const Preferences& preferences) {
   if (scan.length.is_one()) return true;
   const auto has_region = [](const front::Eqn& eqn) {
     return std::ranges::any_of(eqn.attrs, [](const auto& attr) {
       return attr.second.template get_if<front::Region>() || attr.first == "branches";
     });
   };
-  return scan.length.is_static() && scan.length.value() <= kMostSteps &&
-         scan.body->eqns.size() <= kLargestBody &&
+  return scan.length.is_static() && scan.length.value() <= preferences.most_unrolled_steps &&
+         scan.body->eqns.size() <= preferences.largest_unrolled_body &&
          std::ranges::none_of(scan.body->eqns, has_region);
 }
 
@@ -177,7 +174,7 @@ Views scan(Translation& t) {
   const front::ScanParams scan = scan_params(t);
   const Function& body = *scan.body;
   if (scan.length == Dim(0)) return no_step(t, scan);
-  if (is_unrolled(scan)) return unrolled(t, scan);
+  if (is_unrolled(scan, t.preferences())) return unrolled(t, scan);
   std::vector<bool> is_constant;
   for (std::size_t i = 0; i < scan.carries; ++i) {
     is_constant.push_back(is_constant_carry(body, i, scan.consts));

@@ -161,13 +161,12 @@ Views reduce_window(Translation& t, const WindowParams& window, double fill) {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// ONNX Runtime fuses a Pad with the padding of a MaxPool behind it, whatever it pads with; not with
-// that of a second Pad.
+// The target would merge the Pad into the MaxPool, but not into a second Pad.
 bool is_padded_twice(const Translation& t, const Paddings& paddings) {
   const auto is_padded = [](const Padding& dim) {
     return !dim.low.is_zero() || !dim.high.is_zero();
   };
-  return t.in[0].use.node->is(Kind::kPrim, "pad") &&
+  return t.preferences().merges_pad_into_max_pool && t.in[0].use.node->is(Kind::kPrim, "pad") &&
          is_float(t.dtype()) && std::ranges::any_of(paddings, is_padded);
 }
 
@@ -226,7 +225,8 @@ bool is_dilated(const Padding& dim) { return dim.interior != 0; }
 
 bool is_same_conv(const Translation& t, const ConvParams& conv) {
   const auto is_one = [](std::int64_t step) { return step == 1; };
-  if (!std::ranges::all_of(conv.rhs_dilation, is_one)) return false;  // ONNX Runtime refuses it
+  const bool is_dilated_kernel = !std::ranges::all_of(conv.rhs_dilation, is_one);
+  if (is_dilated_kernel && t.preferences().refuses_dilated_same) return false;
   if (std::ranges::any_of(conv.padding, is_dilated)) return false;
   Ints kernel;
   for (const Dim& size : spatial_sizes(t.in_shape(1), conv.rhs)) kernel.push_back(size.value());

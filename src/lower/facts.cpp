@@ -128,7 +128,8 @@ void Facts::find_constants() {
   }
 }
 
-// A stored constant, or a pick or slice of one, needs no evaluation.
+// A stored constant, or a pick of one, needs no evaluation. All else is computed by the evaluator
+// that axis/fold.cpp uses for what is small.
 std::optional<ConstantView> Facts::view_of(const Node* node) const {
   if (node->kind == Kind::kConstant) return ConstantView{node->data, 0, dense_strides(*node)};
   if (node->kind != Kind::kPick) return std::nullopt;

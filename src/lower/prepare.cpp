@@ -62,11 +62,11 @@ bool fits_attributes(const axis::Node& node) {
   });
 }
 
-// A row of attention that is masked everywhere is zero in ONNX Runtime and NaN by the definition of
-// the op.
+// Whether the op is zero for rows that are masked everywhere, where it must be.
 bool keeps_zero_rows(const axis::Node& node, target::Target target) {
   const front::Attr* zero_rows = node.attr("zero_rows");
-  return target == target::Target::kOnnxRuntime || !zero_rows || !*zero_rows->get_if<bool>();
+  return target::preferences(target).zeroes_masked_rows || !zero_rows ||
+         !*zero_rows->get_if<bool>();
 }
 
 // LayerNormalization and RMSNormalization need a scale of all normalised axes. Where their sizes

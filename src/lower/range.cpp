@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Bounds that may be symbolic, as sizes are: they tell whether an index lies inside of its dim.
+// target/magnitude.cpp bounds the integers of the finished model, those that lowering has made
+// included, by a number of bits: it tells which kernels are right, and needs no more.
 #include "lower/range.h"
 
 #include <algorithm>

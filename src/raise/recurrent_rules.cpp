@@ -220,9 +220,7 @@ Use match_recurrent(const Matcher& m, const Use& root) {
   if (cell.next.node->dtype != DType::kF32) {
     return m.miss(reading.rule, root, "kernels compute in f32 only");
   }
-  // ONNX Runtime's RNN takes up to 4 times as long as a Scan for several sequences, and half as
-  // long for one.
-  if (cell.op == "rnn" && cell.axes.size() > 1) {
+  if (cell.op == "rnn" && cell.axes.size() > 1 && m.preferences.has_slow_rnn) {
     return m.miss(reading.rule, root, "a scan over several sequences is faster");
   }
   Assembly assembly(m.graph, scan, cell);
