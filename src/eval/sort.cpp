@@ -103,14 +103,13 @@ Results sort(const Call& c) {
   c.require(!c.in.empty(), "needs an operand");
   const auto params = front::SortParams::read(c.eqn);
   const std::int64_t rank = c.rank(0), axis = c.checked({params.axis}, rank)[0];
-  const std::size_t key_count = params.keys;
-  c.require(key_count >= 1 && key_count <= c.in.size(), "'num_keys' is out of range");
+  c.require(params.keys >= 1 && params.keys <= c.in.size(), "'num_keys' is out of range");
   Results rows;
   std::vector<Array<Key>> keys;
   for (const Tensor& operand : c.in) {
     c.require(operand.shape == c.shape(0), "operands of different shapes");
     rows.push_back(transposed(operand, axis_last(rank, axis)));
-    if (std::ssize(rows) <= key_count) append_keys(c, rows.back(), FloatOrder::kNumeric, keys);
+    if (rows.size() <= params.keys) append_keys(c, rows.back(), FloatOrder::kNumeric, keys);
   }
   if (c.in[0].size() == 0) return {c.in.begin(), c.in.end()};
   const Array<std::int64_t> order = sorted_order(keys, c.shape(0)[axis]);

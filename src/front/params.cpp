@@ -369,6 +369,14 @@ ReduceParams ReduceParams::read(const Eqn& eqn) {
   return {get_ints(eqn, "dimensions"), get_region(eqn, "jaxpr")};
 }
 
+CollectiveParams CollectiveParams::read(const Eqn& eqn) {
+  CollectiveParams params;
+  for (const Attr& axis : param(eqn, "axes").as<List>("a list")) {
+    if (const auto* position = axis.get_if<std::int64_t>()) params.axes.push_back(*position);
+  }
+  return params;
+}
+
 CumulativeParams CumulativeParams::read(const Eqn& eqn) {
   return {get_int(eqn, "axis"), get_bool(eqn, "reverse")};
 }

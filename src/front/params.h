@@ -152,6 +152,12 @@ struct ReduceParams {
   static ReduceParams read(const Eqn& eqn);
 };
 
+// psum and its kin: the positions that vmap put into `axes`, without the names of mesh axes.
+struct CollectiveParams {
+  Ints axes;
+  static CollectiveParams read(const Eqn& eqn);
+};
+
 struct CumulativeParams {
   std::int64_t axis;
   bool reverse;

@@ -39,10 +39,20 @@ struct Preferences {
   // Attention gives 0 for a row that is masked everywhere, and not NaN, as the specification says.
   bool zeroes_masked_rows;
 
-  // Places between pixels are computed in f32, by every runtime of which we know. Where the ratio
-  // of the sizes is no power of two they differ from JAX's, by more the larger the sizes are: 2e-6
-  // at 40 elements, 3e-5 at 400. A Resize may differ by so much.
+  // --- Facts that no target is known to differ in.
+
+  // ONNX Runtime computes the places between pixels in f32. Where the ratio of the sizes is no
+  // power of two they differ from JAX's, by more the larger the sizes are: 2e-6 at 40 elements,
+  // 3e-5 at 400. The weights of a Resize may differ by so much from those of JAX.
   static constexpr double kResizeError = 0x1p-18;
+
+  // The lowest fill of a mask. ONNX Runtime takes the lowest number of f32 for -inf; this one
+  // leaves room for a score.
+  static constexpr double kLowestFill = -3e38;
+
+  // How many numbers the matrix of a Fourier transform may have in place of two smaller products,
+  // and at all. Measured in ONNX Runtime 1.31 with 1 and 16 rows (docs/decompositions.md).
+  static constexpr std::int64_t kFewFourierEntries = 1 << 16, kMostFourierEntries = 1 << 20;
 };
 
 inline constexpr Preferences kOnnxRuntimePreferences{
