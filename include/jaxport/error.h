@@ -45,6 +45,7 @@ class Error : public std::exception {
   const std::string& message() const { return message_; }
   const std::string& source() const { return source_; }  // "model.py:42 in Router.__call__", or ""
   const std::string& equation() const { return equation_; }  // the equation with types, or ""
+  const std::vector<std::string>& notes() const { return notes_; }  // further lines before the help
   const std::string& help() const { return help_; }
   const char* what() const noexcept override { return rendered_.c_str(); }
 

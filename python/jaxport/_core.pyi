@@ -76,6 +76,9 @@ class Model:
 def compile(module: Module, opset: int, model_name: str, raise_: bool, normalization_mode: str, without_rules: Sequence[str], target: str, lowerings: dict) -> Model:
     """Compiles a program to ONNX; other Python threads run meanwhile."""
 
+def calls() -> list[str]:
+    """The primitives that only call a nested jaxpr."""
+
 def knows(primitive: str) -> bool:
     """
     Whether the compiler has a translation or, at some opset, a lowering for a primitive.

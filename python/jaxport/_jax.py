@@ -27,7 +27,7 @@ import jax.extend.core
 import jax.extend.random
 import numpy as np
 
-from . import _jax_callbacks, decompose
+from . import _core, _jax_callbacks, decompose
 from .errors import ConversionError, first_line
 
 # The newest version that `make test-newest` runs on, as far as jaxprs can tell versions apart.
@@ -61,8 +61,8 @@ ALIASES = frozenset({"random_clone", "random_unwrap", "random_wrap"})
 TAKES_PACKED = frozenset(
     {
         "fft",
-        *("checkpoint", "cond", "custom_jvp_call", "custom_linear_solve", "custom_vjp_call"),
-        *("custom_vjp_call_jaxpr", "jit", "remat", "remat2", "scan", "shard_map", "while"),
+        *("cond", "custom_linear_solve", "scan", "shard_map", "while"),
+        *_core.calls(),
     }
 )
 

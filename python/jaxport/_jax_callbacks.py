@@ -13,13 +13,9 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-# Calls of one nested jaxpr, which runs whenever the call does.
-_CALLS = frozenset(
-    {
-        *("jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "remat2"),
-        *("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
-    }
-)
+from . import _core
+
+_CALLS = frozenset(_core.calls())  # the nested jaxpr runs whenever the call does
 _CALLBACKS = frozenset({"io_callback", "pure_callback"})
 _MOVEMENTS = frozenset(
     {"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze", "transpose"}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class ConversionError(Exception):
@@ -13,7 +14,9 @@ class ConversionError(Exception):
         code: "E012"; docs/errors.md has a heading for each. "BUG" is a fault of jaxport.
         message: the first line, without the code.
         source: the user's line, "model.py:42 in Net.__call__", or "".
+        source_line: the text of that line, or "".
         equation: the equation with types, or "".
+        notes: further lines.
         help: what to do next, or "".
     """
 
@@ -23,43 +26,35 @@ class ConversionError(Exception):
         message: str,
         *,
         source: str = "",
+        source_line: str = "",
         equation: str = "",
         notes: Sequence[str] = (),
         help: str = "",
-        text: str | None = None,
     ) -> None:
-        if text is None:
-            from . import _core
+        from . import _core
 
-            text = _core.render_error(code, message, source, equation, list(notes), help)
-        super().__init__(text)
+        place = f"{source}:  {source_line}" if source and source_line else source
+        super().__init__(_core.render_error(code, message, place, equation, list(notes), help))
         self.code = code
         self.message = message
         self.source = source
+        self.source_line = source_line
         self.equation = equation
+        self.notes = tuple(notes)
         self.help = help
 
     def with_note(self, note: str) -> ConversionError:
         """The same error with a further line before the help."""
-        return self._with_text(str(self).replace("\n  help:", f"\n  {note}\n  help:", 1))
+        return self._with(notes=(*self.notes, note))
 
     def with_source_line(self, line: str) -> ConversionError:
         """The same error, its location followed by the text of that line."""
-        if not line or not self.source:
-            return self
-        return self._with_text(
-            str(self).replace(f"\n  at {self.source}", f"\n  at {self.source}:  {line}", 1)
-        )
+        return self._with(source_line=line)
 
-    def _with_text(self, text: str) -> ConversionError:
-        return ConversionError(
-            self.code,
-            self.message,
-            source=self.source,
-            equation=self.equation,
-            help=self.help,
-            text=text,
-        )
+    def _with(self, **parts: Any) -> ConversionError:
+        names = ("source", "source_line", "equation", "notes", "help")
+        given = {name: getattr(self, name) for name in names}
+        return ConversionError(self.code, self.message, **{**given, **parts})
 
 
 def first_line(error: Exception) -> str:

@@ -48,25 +48,6 @@ std::size_t Translation::axis(std::string_view name, std::size_t rank) const {
 
 namespace {
 
-struct CallRow {
-  std::string_view primitive, region;
-};
-constexpr CallRow kCalls[] = {
-    // sorted by primitive
-    {"checkpoint", "jaxpr"},
-    {"closed_call", "call_jaxpr"},
-    {"composite", "jaxpr"},
-    {"core_call", "call_jaxpr"},
-    {"custom_jvp_call", "call_jaxpr"},
-    {"custom_vjp_call", "call_jaxpr"},
-    {"custom_vjp_call_jaxpr", "fun_jaxpr"},
-    {"jit", "jaxpr"},
-    {"pjit", "jaxpr"},
-    {"remat", "jaxpr"},
-    {"remat2", "jaxpr"},
-};
-static_assert(std::ranges::is_sorted(kCalls, {}, &CallRow::primitive));
-
 template <class Row>
 const Row* find_row(std::span<const Row> rows, std::string_view primitive) {
   auto row = std::ranges::lower_bound(rows, primitive, {}, &Row::primitive);
@@ -82,13 +63,13 @@ auto families() {
 }  // namespace
 
 bool is_translated(std::string_view primitive) {
-  return find_row<CallRow>(kCalls, primitive) != nullptr ||
+  return front::find_call(primitive) != nullptr ||
          std::ranges::any_of(families(), [&](std::span<const TranslationRow> rows) {
            return find_row(rows, primitive) != nullptr;
          });
 }
 
-Views translate_prim(Translation& t, std::vector<std::shared_ptr<Program>> regions) {
+Views translate_prim(Translation& t, std::vector<Program*> regions) {
   auto info = std::make_shared<PrimInfo>();
   info->eqn.primitive = t.eqn.primitive;
   info->eqn.attrs = t.eqn.attrs;
@@ -191,10 +172,10 @@ void Inliner::add(const front::Function& function, const front::Eqn& eqn,
   Translation t{*program_.graph, *this, function, eqn, {}};
   for (front::ValueId id : eqn.in) t.in.push_back(values[id]);
   try {
-    const auto* call = find_row<CallRow>(kCalls, eqn.primitive);
+    const auto* call = front::find_call(eqn.primitive);
     auto empty = empty_results(t);
     std::vector<View> results = empty  ? *std::move(empty)
-                                : call ? run(front::get_region(eqn, call->region), std::move(t.in))
+                                : call ? run(*front::get_region(eqn, call->region), std::move(t.in))
                                        : translate(t);
     t.require(results.size() == eqn.out.size(), "the number of results does not fit");
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -231,11 +212,13 @@ View input_view(Graph& graph, std::size_t index, const front::Type& type, const 
   return view;
 }
 
-Program build(const front::Module& module, const front::Function& function) {
+Program build(const front::Module& module, const front::Function& function,
+              const Preferences& preferences) {
   Program program;
   program.dims = module.dims;
   program.graph = std::make_shared<Graph>(module.dims);
   program.locations = std::make_shared<const Locations>(module.locations);
+  program.preferences = &preferences;
   std::vector<View> arguments;
   for (front::ValueId id : function.params) {
     const front::Value& value = function.values[id];

@@ -12,6 +12,7 @@
 
 #include "axis/pattern.h"
 #include "eval/eval.h"
+#include "front/params.h"
 #include "jaxport/error.h"
 
 namespace jaxport::axis {
@@ -27,11 +28,11 @@ std::vector<Tensor> evaluate_inside(const Program& program, std::span<const Tens
 // are not one for each of its bodies: it runs as it was written.
 eval::RunRegion region_runner(const PrimInfo& prim, Expand expand) {
   std::vector<const front::Function*> bodies;
-  if (prim.eqn.primitive == "scan") bodies.push_back(&front::get_region(prim.eqn, "jaxpr"));
-  if (prim.eqn.primitive == "cond") {
-    for (const front::Attr& branch :
-         *front::find(prim.eqn.attrs, "branches")->get_if<front::List>()) {
-      bodies.push_back(branch.get_if<front::Region>()->get());
+  if (prim.eqn.primitive == "scan") {
+    bodies.push_back(front::ScanParams::read(prim.eqn).body.get());
+  } else if (prim.eqn.primitive == "cond") {
+    for (const auto& branch : front::CondParams::read(prim.eqn).branches) {
+      bodies.push_back(branch.get());
     }
   }
   if (bodies.empty() || bodies.size() != prim.regions.size()) return {};
@@ -120,7 +121,7 @@ class Evaluator {
   }
 
   Tensor input(const Node& node) const {
-    const auto index = static_cast<std::size_t>(*node.attr("index")->get_if<std::int64_t>());
+    const auto index = static_cast<std::size_t>(node.get<std::int64_t>("index"));
     return with_shape(inputs_[index], bound_sizes(node.sizes, bindings_));
   }
 

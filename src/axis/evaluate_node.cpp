@@ -11,6 +11,7 @@
 #include "axis/evaluate.h"
 #include "axis/pattern.h"
 #include "eval/eval.h"
+#include "front/params.h"
 #include "jaxport/error.h"
 
 namespace jaxport::axis {
@@ -75,12 +76,6 @@ std::int64_t count(const Labels& labels, const Shape& sizes) {
   return product;
 }
 
-front::Attr list(const std::vector<std::int64_t>& values) {
-  front::List items;
-  for (std::int64_t value : values) items.push_back({value});
-  return {std::move(items)};
-}
-
 Tensor apply_one(std::string_view primitive, front::Attrs attrs, std::span<const Tensor> operands,
                  DType dtype, const Shape& shape) {
   const front::Eqn eqn{std::string(primitive), {}, {}, std::move(attrs), front::kNoLocation};
@@ -116,7 +111,7 @@ Tensor pointwise(const Evaluation& e) {
   for (std::size_t i = 0; i < e.operands.size(); ++i) operands.push_back(e.read_out(i, false));
   front::Attrs attrs = e.node.attrs;
   if (e.node.name == "convert_element_type" || e.node.name == "bitcast_convert_type") {
-    attrs.emplace_back("new_dtype", front::Attr{e.node.dtype});
+    front::set(attrs, "new_dtype", e.node.dtype);
   }
   return apply_one(e.node.name, std::move(attrs), operands, e.node.dtype, e.out_shape);
 }
@@ -124,10 +119,10 @@ Tensor pointwise(const Evaluation& e) {
 Tensor reduce(const Evaluation& e) {
   Labels order = e.out;
   add_new(order, flatten(e.node.edges[0].axes));
-  std::vector<std::int64_t> axes(order.size() - e.out.size());
+  Ints axes(order.size() - e.out.size());
   std::iota(axes.begin(), axes.end(), std::ssize(e.out));
   const Tensor operand = read(e.operands[0], order, e.sizes, false);
-  return apply_one(e.node.name, {{"axes", list(axes)}}, std::span(&operand, 1), e.node.dtype,
+  return apply_one(e.node.name, {{"axes", axes}}, std::span(&operand, 1), e.node.dtype,
                    e.out_shape);
 }
 
@@ -155,14 +150,9 @@ Tensor contract(const Evaluation& e) {
                       {count(batch, e.sizes), count(second, e.sizes), count(third, e.sizes)});
   };
   const std::vector<Tensor> operands{matrix(0, rows, inner), matrix(1, inner, columns)};
-  const front::Attr contracted{front::List{list({2}), list({1})}};
-  const front::Attr batched{front::List{list({0}), list({0})}};
+  const front::DotParams dims{{2}, {1}, {0}, {0}};
   const Tensor product =
-      apply_one("dot_general",
-                {{"dimension_numbers", front::Attr{front::List{contracted, batched}}},
-                 {"precision", front::Attr{front::None{}}},
-                 {"preferred_element_type", front::Attr{e.node.dtype}}},
-                operands, e.node.dtype,
+      apply_one("dot_general", dims.attrs(), operands, e.node.dtype,
                 {count(batch, e.sizes), count(rows, e.sizes), count(columns, e.sizes)});
   Labels order = batch;
   order.insert(order.end(), rows.begin(), rows.end());
@@ -190,14 +180,14 @@ Tensor window(const Evaluation& e, Label from, std::optional<Label> to, std::int
 }
 
 Tensor pick(const Evaluation& e) {
-  return window(e, e.node.role("p")[0], std::nullopt, *e.node.attr("k")->get_if<std::int64_t>(), 1);
+  return window(e, e.node.role("p")[0], std::nullopt, e.node.get<std::int64_t>("k"), 1);
 }
 
 Tensor slice(const Evaluation& e, const DimBindings& bindings) {
   const Labels& to = e.node.role("o");
-  const Dim& start = *e.node.attr("start")->get_if<Dim>();
+  const Dim& start = e.node.get<Dim>("start");
   return window(e, e.node.role("i")[0], to.empty() ? std::nullopt : std::optional(to[0]),
-                evaluate(start, bindings), *e.node.attr("stride")->get_if<std::int64_t>());
+                evaluate(start, bindings), e.node.get<std::int64_t>("stride"));
 }
 
 // Joins operands along `along`: with that label first, they follow each other in memory.
@@ -226,11 +216,7 @@ Tensor stack(const Evaluation& e) {
 }
 
 Tensor iota(const Evaluation& e) {
-  return apply_one("iota",
-                   {{"dimension", front::Attr{std::int64_t{0}}},
-                    {"dtype", front::Attr{e.node.dtype}},
-                    {"shape", list(e.out_shape)}},
-                   {}, e.node.dtype, e.out_shape);
+  return apply_one("iota", {{"dimension", 0}}, {}, e.node.dtype, e.out_shape);
 }
 
 }  // namespace

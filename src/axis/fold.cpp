@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Small constants, as soon as a node is made: rules and smart constructors see numbers. Larger ones
+// wait for lowering (lower/facts.cpp), which has the same evaluator (eval/) compute them once it
+// knows who needs them. What lowering writes has no form here: pass/fold.cpp.
 #include "axis/fold.h"
 
 #include <algorithm>

@@ -30,11 +30,19 @@ bool Node::in_out(Label label) const {
   return std::ranges::any_of(out, [&](const Labels& axis) { return contains(axis, label); });
 }
 
+void Node::no_attr(std::string_view attr_name) const {
+  throw Error("BUG", fmt::format("node '{}' lacks the attribute '{}'", name, attr_name));
+}
+
 Graph::Graph(std::shared_ptr<DimScope> dims) : impl_(std::make_unique<Impl>()) {
   impl_->graph = this;
   impl_->dims = std::move(dims);
 }
 Graph::~Graph() = default;
+
+Program* Graph::own(std::unique_ptr<Program> region) {
+  return impl_->regions.emplace_back(std::move(region)).get();
+}
 
 DimScope& Graph::dims() const { return *impl_->dims; }
 Label Graph::label(Dim size) { return impl_->labels.add(size, false); }
@@ -65,8 +73,8 @@ Use Graph::input(std::int64_t index, const front::Type& type, std::string path) 
   Dims sizes;
   std::ranges::copy_if(type.shape, std::back_inserter(sizes),
                        [](const Dim& d) { return !d.is_one(); });
-  return impl_->leaf(Kind::kInput, "input", type.dtype, std::move(sizes),
-                     {{"index", front::Attr{index}}}, std::move(path));
+  return impl_->leaf(Kind::kInput, "input", type.dtype, std::move(sizes), {{"index", index}},
+                     std::move(path));
 }
 
 Use Graph::iota(Label along, DType dtype) {
@@ -233,20 +241,6 @@ Use Graph::substitute(const Use& use, const Binding& binding) {
 
 namespace {
 
-std::int64_t int_attr(const Node& node, std::string_view name) {
-  const front::Attr* attr = node.attr(name);
-  const auto* value = attr ? attr->get_if<std::int64_t>() : nullptr;
-  if (!value) throw Error("BUG", fmt::format("node '{}' has no integer '{}'", node.name, name));
-  return *value;
-}
-
-Dim dim_attr(const Node& node, std::string_view name) {
-  const front::Attr* attr = node.attr(name);
-  const auto* value = attr ? attr->get_if<Dim>() : nullptr;
-  if (!value) throw Error("BUG", fmt::format("node '{}' has no size '{}'", node.name, name));
-  return *value;
-}
-
 // Context labels of what the node keeps and of what it sums over.
 struct Split {
   Labels kept, reduced;
@@ -288,12 +282,13 @@ Use Graph::remake(const Node& node, std::vector<Use> operands, const Labels& at)
       return contract(std::move(operands[0]), std::move(operands[1]), split(node, at).reduced,
                       node.dtype);
     case Kind::kPick:
-      return pick(std::move(operands[0]), *role_at(node, "p", at), int_attr(node, "k"));
+      return pick(std::move(operands[0]), *role_at(node, "p", at), node.get<std::int64_t>("k"));
     case Kind::kStack:
       return stack(std::move(operands), *role_at(node, "p", at));
     case Kind::kSlice:
       return slice(std::move(operands[0]), *role_at(node, "i", at), role_at(node, "o", at),
-                   dim_attr(node, "start"), dim_attr(node, "limit"), int_attr(node, "stride"));
+                   node.get<Dim>("start"), node.get<Dim>("limit"),
+                   node.get<std::int64_t>("stride"));
     case Kind::kConcat: {
       auto pieces = piece_labels(node);
       for (auto& label : pieces) {

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "front/ir.h"
+#include "support/preferences.h"
 
 namespace jaxport::axis {
 
@@ -69,9 +70,10 @@ struct Program;
 struct PrimInfo {
   front::Eqn eqn;  // primitive and attrs; in/out unused
   std::vector<front::Type> in, out;
-  // The bodies of control flow, see axis/region.h. They follow from `eqn` and the operands, so they
-  // are no part of the identity; raising and lowering change them in place.
-  std::vector<std::shared_ptr<Program>> regions;
+  // The bodies of control flow, see axis/region.h. They belong to the graph (Graph::own) and follow
+  // from `eqn` and the operands, so they are no part of the identity: raising and lowering change
+  // them in place.
+  std::vector<Program*> regions;
 };
 
 using Roles = std::vector<std::pair<std::string, Labels>>;  // sorted by name
@@ -99,9 +101,20 @@ struct Node {
   const front::Attr* attr(std::string_view attr_name) const {
     return front::find(attrs, attr_name);
   }
+  // An attribute that all nodes of this kind have. JXP-BUG when it is missing or of another type.
+  template <class T>
+  const T& get(std::string_view attr_name) const {
+    const front::Attr* found = attr(attr_name);
+    const T* value = found ? found->get_if<T>() : nullptr;
+    if (value == nullptr) no_attr(attr_name);
+    return *value;
+  }
   bool is(Kind k, std::string_view n) const { return kind == k && name == n; }
   Dim axis_size(std::size_t axis) const;  // product over out[axis]
   bool in_out(Label label) const;         // some axis of the result runs over `label`
+
+ private:
+  [[noreturn]] void no_attr(std::string_view attr_name) const;
 };
 
 // The label of each operand of a kConcat that is joined; nullopt where the operand has size 1.
@@ -170,6 +183,8 @@ class Graph {
   std::vector<Use> prim(const std::shared_ptr<const PrimInfo>& info, std::vector<Use> operands);
   Use macro(std::string_view name, std::vector<Use> operands, const Labels& out, DType dtype,
             Roles roles, front::Attrs attrs = {});
+  // Keeps a region for the nodes of this graph, for as long as the graph lives.
+  Program* own(std::unique_ptr<Program> region);
 
   // The same node with other operands, through the smart constructor of its kind. `at` gives the
   // context labels of every label of `node` (indexed by label). The result of a kRelayout or kPrim
@@ -226,13 +241,15 @@ struct Program {
   std::vector<View> outputs;
   std::vector<front::Type> output_types;
   std::vector<std::string> output_names;
-  std::shared_ptr<const Locations> locations;  // shared with the regions
+  std::shared_ptr<const Locations> locations;                 // shared with the regions
+  const Preferences* preferences = &kOnnxRuntimePreferences;  // of the target; shared, too
 
   const front::Location& location(front::LocationId id) const { return (*locations)[id]; }
 };
 
 // front -> axis, one pass. Inlines calls, drops identities, folds views into edges.
-Program build(const front::Module& module, const front::Function& function);
+Program build(const front::Module& module, const front::Function& function,
+              const Preferences& preferences = kOnnxRuntimePreferences);
 
 // Nodes that the outputs need, operands first; deterministic.
 std::vector<const Node*> topological(const Program& program);

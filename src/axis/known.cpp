@@ -92,25 +92,4 @@ std::optional<KnownSteps> known_steps(Graph& graph, const Use& use) {
   return steps_of(graph, use, 0);
 }
 
-DimensionNumbers::DimensionNumbers(const Translation& t) : t_(t) {
-  const front::Attr* numbers = front::find(t.eqn.attrs, "dimension_numbers");
-  record_ = numbers ? numbers->get_if<front::Record>() : nullptr;
-  t.require(record_ != nullptr, "'dimension_numbers' is missing");
-}
-
-Ints DimensionNumbers::ints(std::string_view field) const {
-  const auto found =
-      std::ranges::find(record_->fields, field, &std::pair<std::string, front::Attr>::first);
-  t_.require(found != record_->fields.end(), "a field of 'dimension_numbers' is missing");
-  const auto* list = found->second.get_if<front::List>();
-  t_.require(list != nullptr, "a field of 'dimension_numbers' is no list");
-  Ints values;
-  for (const front::Attr& item : *list) {
-    const auto* value = item.get_if<std::int64_t>();
-    t_.require(value != nullptr, "a field of 'dimension_numbers' has an entry that is no integer");
-    values.push_back(*value);
-  }
-  return values;
-}
-
 }  // namespace jaxport::axis

@@ -20,15 +20,4 @@ struct KnownSteps {
 };
 std::optional<KnownSteps> known_steps(Graph& graph, const Use& use);
 
-// GatherDimensionNumbers or ScatterDimensionNumbers of an equation. E032 when they are malformed.
-class DimensionNumbers {
- public:
-  explicit DimensionNumbers(const Translation& t);
-  Ints ints(std::string_view field) const;
-
- private:
-  const Translation& t_;
-  const front::Record* record_;
-};
-
 }  // namespace jaxport::axis

@@ -28,11 +28,6 @@ bool is_role(const Use& use, std::string_view role, Label label) {
   return false;
 }
 
-std::int64_t int_of(const Node& node, std::string_view name) {
-  return *node.attr(name)->get_if<std::int64_t>();
-}
-Dim dim_of(const Node& node, std::string_view name) { return *node.attr(name)->get_if<Dim>(); }
-
 // A range of one label of a value; without a label the whole value.
 struct Range {
   Use base;
@@ -49,7 +44,7 @@ std::optional<Range> range_of_part(Graph& graph, const Use& use, Label piece) {
     if (at == axis.end() || at + 1 == axis.end() || *(at + 1) != piece) continue;
     const Dim size = graph.size(piece);
     range.along = graph.label(graph.size(picked) * size);
-    range.start = size * Dim(int_of(*use.node, "k"));
+    range.start = size * Dim(use.node->get<std::int64_t>("k"));
     range.limit = range.start + size;
     *axis.erase(at) = *range.along;
     return range;
@@ -62,14 +57,14 @@ std::optional<Range> as_range(Graph& graph, const Use& use, std::optional<Label>
   const Node& node = *use.node;
   if (node.kind == Kind::kPick && piece) return range_of_part(graph, use, *piece);
   if (node.kind == Kind::kPick) {
-    const std::int64_t k = int_of(node, "k");
+    const std::int64_t k = node.get<std::int64_t>("k");
     return Range{graph.child(use, 0), graph.role(use, "p")[0], k, k + 1};
   }
-  const bool is_slice = node.kind == Kind::kSlice && int_of(node, "stride") == 1;
+  const bool is_slice = node.kind == Kind::kSlice && node.get<std::int64_t>("stride") == 1;
   if (!is_slice || piece.has_value() != !node.role("o").empty()) return std::nullopt;
   if (piece && !is_role(use, "o", *piece)) return std::nullopt;
-  return Range{graph.child(use, 0), graph.role(use, "i")[0], dim_of(node, "start"),
-               dim_of(node, "limit")};
+  return Range{graph.child(use, 0), graph.role(use, "i")[0], node.get<Dim>("start"),
+               node.get<Dim>("limit")};
 }
 
 bool continues(const Graph& graph, const Range& first, const Range& second) {
@@ -132,8 +127,8 @@ Range narrowed(Graph& graph, Range range) {
       if (!piece) break;
       range = *std::move(piece);
     } else if (node.kind == Kind::kSlice && is_role(range.base, "o", *range.along) &&
-               int_of(node, "stride") == 1) {
-      const Dim offset = dim_of(node, "start");
+               node.get<std::int64_t>("stride") == 1) {
+      const Dim offset = node.get<Dim>("start");
       range = {graph.child(range.base, 0), graph.role(range.base, "i")[0], range.start + offset,
                range.limit + offset};
     } else {
@@ -179,7 +174,7 @@ Use Graph::pick(Use operand, Label along, std::int64_t index) {
                       .operands = {std::move(operand)},
                       .out = axis_each(kept),
                       .roles = {{"p", {along}}},
-                      .attrs = {{"k", front::Attr{index}}}});
+                      .attrs = {{"k", index}}});
 }
 
 namespace {
@@ -189,7 +184,8 @@ Use picked_value(Graph& graph, const std::vector<Use>& operands, Label along) {
   Use value;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Node& node = *operands[i].node;
-    if (node.kind != Kind::kPick || int_of(node, "k") != static_cast<std::int64_t>(i)) return {};
+    if (node.kind != Kind::kPick || node.get<std::int64_t>("k") != static_cast<std::int64_t>(i))
+      return {};
     const Label picked = graph.role(operands[i], "p")[0];
     if (!(graph.size(picked) == graph.size(along))) return {};
     Use base = rename(graph.child(operands[i], 0), picked, along);
@@ -246,9 +242,7 @@ Use Graph::slice(Use operand, Label from, std::optional<Label> to, Dim start, Di
                       .operands = {std::move(operand)},
                       .out = axis_each(out),
                       .roles = std::move(roles),
-                      .attrs = {{"limit", front::Attr{limit}},
-                                {"start", front::Attr{start}},
-                                {"stride", front::Attr{stride}}}});
+                      .attrs = {{"limit", limit}, {"start", start}, {"stride", stride}}});
 }
 
 namespace {

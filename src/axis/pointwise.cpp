@@ -338,7 +338,7 @@ const PointwiseRow* find_pointwise(std::string_view name) {
 
 Use Graph::pointwise(std::string_view name, std::vector<Use> operands, DType dtype,
                      front::Attrs attrs) {
-  if (name == "square") attrs = {{"y", front::Attr{std::int64_t{2}}}};
+  if (name == "square") attrs = {{"y", 2}};
   Call call{*this, canonical_name(name), std::move(operands), dtype, std::move(attrs), {}};
   const PointwiseRow* row = find_pointwise(call.name);
   if (row) {

@@ -29,9 +29,9 @@ std::vector<Program*> regions(const Program& program) {
   std::vector<Program*> found;
   for (const Node* node : topological(program)) {
     if (!node->prim) continue;
-    for (const auto& region : node->prim->regions) {
+    for (Program* region : node->prim->regions) {
       // Results of one equation are nodes of their own with one and the same regions.
-      if (std::ranges::find(found, region.get()) == found.end()) found.push_back(region.get());
+      if (std::ranges::find(found, region) == found.end()) found.push_back(region);
     }
   }
   return found;

@@ -6,11 +6,12 @@
 namespace jaxport::axis {
 namespace {
 
-std::shared_ptr<Program> empty_program(const Program& outer) {
-  auto program = std::make_shared<Program>();
+std::unique_ptr<Program> empty_program(const Program& outer) {
+  auto program = std::make_unique<Program>();
   program->dims = outer.dims;
   program->graph = std::make_shared<Graph>(outer.dims);
   program->locations = outer.locations;
+  program->preferences = outer.preferences;
   return program;
 }
 
@@ -53,11 +54,11 @@ View RegionBuilder::invariant(const front::Type& type, const View& outer) {
   return is_known ? copied(outer, outer_, graph()) : view;
 }
 
-std::shared_ptr<Program> RegionBuilder::finish(std::vector<View> outputs,
+std::unique_ptr<Program> RegionBuilder::finish(std::vector<View> outputs,
                                                std::vector<front::Type> types) {
   program_->outputs = std::move(outputs);
   program_->output_types = std::move(types);
-  return program_;
+  return std::move(program_);
 }
 
 }  // namespace jaxport::axis

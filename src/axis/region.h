@@ -30,11 +30,11 @@ class RegionBuilder {
   std::vector<View> run(const front::Function& function, std::vector<View> arguments) {
     return inliner_.run(function, std::move(arguments));
   }
-  std::shared_ptr<Program> finish(std::vector<View> outputs, std::vector<front::Type> types);
+  std::unique_ptr<Program> finish(std::vector<View> outputs, std::vector<front::Type> types);
 
  private:
   const Graph& outer_;
-  std::shared_ptr<Program> program_;
+  std::unique_ptr<Program> program_;
   Inliner inliner_;
 };
 

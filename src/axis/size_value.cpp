@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "front/params.h"
+
 namespace jaxport::axis {
 namespace {
 
@@ -21,16 +23,14 @@ std::optional<Dim> size_value(const Graph& graph, const Use& use) {
     node = node->edges[0].node;
   }
   if (!node->is(Kind::kPrim, "dim_as_value")) return std::nullopt;
-  const front::Attr* dim = front::find(node->prim->eqn.attrs, "dim");
-  const auto* value = dim ? dim->get_if<Dim>() : nullptr;
-  return value ? std::optional(*value) : std::nullopt;
+  return front::get_dim(node->prim->eqn, "dim");
 }
 
 Use size_as_value(Graph& graph, const Dim& size, DType dtype) {
   if (size.is_static()) return graph.constant(int_scalar(dtype, size.value()));
   auto info = std::make_shared<PrimInfo>();
   info->eqn.primitive = "dim_as_value";
-  info->eqn.attrs = {{"dim", front::Attr{size}}};
+  info->eqn.attrs = {{"dim", size}};
   info->out = {{dtype, {}}};
   return graph.prim(info, {})[0];
 }

@@ -42,6 +42,7 @@ struct Graph::Impl {
   std::unordered_map<Use, Labels, UseHash> inner;  // labels that child() invented, see inner_labels
   std::vector<Use> selves;                         // by id; empty until asked for
   std::vector<bool> picked;                        // by id
+  std::vector<std::unique_ptr<Program>> regions;   // of all nodes
   front::LocationId location = front::kNoLocation;
 
   // The node for a draft, existing or new, or a constant when all operands are small constants.

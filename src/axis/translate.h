@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "axis/inliner.h"
+#include "front/params.h"
 
 namespace jaxport::axis {
-
-using Ints = std::vector<std::int64_t>;
 
 // An equation with its operands as views. Parameters come from user's files: everything read here
 // is checked.
@@ -29,6 +28,7 @@ struct Translation {
   DType dtype() const { return out_type().dtype; }
   const Dims& in_shape(std::size_t i = 0) const { return in_type(i).shape; }
   const Dims& out_shape() const { return out_type().shape; }
+  const Preferences& preferences() const { return *inliner.program().preferences; }
 
   std::size_t axis(std::string_view name, std::size_t rank) const;  // checked: 0 <= axis < rank
   std::vector<std::size_t> axes(std::string_view name, std::size_t rank) const;  // and no repeats
@@ -60,6 +60,6 @@ Views translate_pointwise(Translation& t);                  // for all rows of p
 // Whether a primitive is more than a positional node: a call that is inlined, or a row above.
 bool is_translated(std::string_view primitive);
 // A node with positional borders, for everything else.
-Views translate_prim(Translation& t, std::vector<std::shared_ptr<Program>> regions = {});
+Views translate_prim(Translation& t, std::vector<Program*> regions = {});
 
 }  // namespace jaxport::axis

@@ -19,18 +19,12 @@ Views shard_map(Translation& t) {
     throw Error("E013", fmt::format("shard_map over {} devices: a model runs on one", devices))
         .help("convert the function that shard_map is applied to, or a mesh of one device");
   }
-  return t.inliner.run(front::get_region(t.eqn, "jaxpr"), std::move(t.in));
+  return t.inliner.run(*front::get_region(t.eqn, "jaxpr"), std::move(t.in));
 }
 
-// Axes are positions where vmap put them, and names of mesh axes, which have size 1.
+// Axes that are names are those of a mesh, which have size 1.
 Views all_reduce(Translation& t, std::string_view reduction) {
-  const front::Attr* attr = front::find(t.eqn.attrs, "axes");
-  const auto* axes = attr ? attr->get_if<front::List>() : nullptr;
-  t.require(axes != nullptr, "'axes' is not a list");
-  Ints positions;
-  for (const front::Attr& axis : *axes) {
-    if (const auto* position = axis.get_if<std::int64_t>()) positions.push_back(*position);
-  }
+  const Ints positions = front::CollectiveParams::read(t.eqn).axes;
   std::vector<View> results;
   for (const View& view : t.in) {
     const auto reduced = t.axes(positions, view.dims.size());

@@ -20,13 +20,6 @@ Types types_of(const Function& function, const std::vector<front::ValueId>& valu
   return types;
 }
 
-// A count of operands that a parameter gives.
-std::size_t count_of(const Translation& t, std::string_view name) {
-  const std::int64_t count = front::get_int(t.eqn, name);
-  t.require(count >= 0 && count <= std::ssize(t.in), "a count of operands is out of range");
-  return static_cast<std::size_t>(count);
-}
-
 std::vector<View> joined(std::span<const View> first, std::span<const View> second) {
   std::vector<View> all(first.begin(), first.end());
   all.insert(all.end(), second.begin(), second.end());
@@ -35,20 +28,7 @@ std::vector<View> joined(std::span<const View> first, std::span<const View> seco
 
 // --- cond
 
-std::vector<const Function*> branches_of(const Translation& t) {
-  const front::Attr* attr = front::find(t.eqn.attrs, "branches");
-  const auto* list = attr ? attr->get_if<front::List>() : nullptr;
-  t.require(list && !list->empty(), "'branches' is not a list of functions");
-  std::vector<const Function*> branches;
-  for (const front::Attr& item : *list) {
-    const auto* region = item.get_if<front::Region>();
-    t.require(region && *region, "'branches' is not a list of functions");
-    branches.push_back(region->get());
-  }
-  return branches;
-}
-
-std::shared_ptr<Program> branch_region(const Translation& t, const Function& branch) {
+Program* branch_region(const Translation& t, const Function& branch) {
   t.require(branch.params.size() + 1 == t.in.size() && branch.results.size() == t.eqn.out.size(),
             "a branch has other operands or results");
   RegionBuilder region(t.inliner);
@@ -57,7 +37,7 @@ std::shared_ptr<Program> branch_region(const Translation& t, const Function& bra
     arguments.push_back(region.invariant(t.in_type(i), t.in[i]));
   }
   std::vector<View> results = region.run(branch, std::move(arguments));
-  return region.finish(std::move(results), types_of(branch, branch.results));
+  return t.graph.own(region.finish(std::move(results), types_of(branch, branch.results)));
 }
 
 // Takes back what lax.cond and lax.switch do to their operand: a bool becomes an index, and an
@@ -77,7 +57,7 @@ void simplify_index(Translation& t, std::size_t branches) {
 
 Views cond(Translation& t) {
   t.require(!t.in.empty() && t.in[0].dims.empty(), "needs a scalar index");
-  const std::vector<const Function*> branches = branches_of(t);
+  const std::vector<front::Region> branches = front::CondParams::read(t.eqn).branches;
   const auto last = static_cast<double>(branches.size() - 1);
   const auto index = branches.size() == 1 ? 0 : t.graph.scalar_value(t.in[0].use);
   if (index) {
@@ -85,9 +65,9 @@ Views cond(Translation& t) {
     return t.inliner.run(*branches[taken], {t.in.begin() + 1, t.in.end()});
   }
   simplify_index(t, branches.size());
-  std::vector<std::shared_ptr<Program>> regions;
+  std::vector<Program*> regions;
   regions.reserve(branches.size());
-  for (const Function* branch : branches) regions.push_back(branch_region(t, *branch));
+  for (const front::Region& branch : branches) regions.push_back(branch_region(t, *branch));
   return translate_prim(t, std::move(regions));
 }
 
@@ -99,11 +79,9 @@ bool is_constant_carry(const Function& body, std::size_t carry, std::size_t cons
 }
 
 // The results of a loop, with those that are operands all along.
-Views loop_results(Translation& t, std::shared_ptr<Program> first, std::shared_ptr<Program> second,
+Views loop_results(Translation& t, std::vector<Program*> regions,
                    const std::vector<bool>& is_constant, std::size_t consts) {
   std::vector<View> operands = t.in;
-  std::vector<std::shared_ptr<Program>> regions{std::move(first)};
-  if (second) regions.push_back(std::move(second));
   Views results = translate_prim(t, std::move(regions));
   for (std::size_t i = 0; i < is_constant.size(); ++i) {
     if (is_constant[i]) (*results)[i] = std::move(operands[consts + i]);
@@ -113,28 +91,20 @@ Views loop_results(Translation& t, std::shared_ptr<Program> first, std::shared_p
 
 // --- scan
 
-struct ScanParts {
-  explicit ScanParts(const Translation& t)
-      : consts(count_of(t, "num_consts")),
-        carries(count_of(t, "num_carry")),
-        length(front::get_dim(t.eqn, "length")),
-        body(front::get_region(t.eqn, "jaxpr")) {
-    t.require(consts + carries <= t.in.size() && body.params.size() == t.in.size() &&
-                  carries <= t.eqn.out.size() && body.results.size() == t.eqn.out.size(),
-              "the operands do not fit the body");
-    for (std::size_t i = consts + carries; i < t.in.size(); ++i) {
-      t.require(!t.in_shape(i).empty(), "a scalar is scanned over");
-    }
-    for (std::size_t i = carries; i < t.eqn.out.size(); ++i) {
-      t.require(!t.out_type(i).shape.empty(), "a scalar collects the steps");
-    }
+front::ScanParams scan_params(const Translation& t) {
+  front::ScanParams scan = front::ScanParams::read(t.eqn);
+  const front::Function& body = *scan.body;
+  t.require(scan.first_x() <= t.in.size() && body.params.size() == t.in.size() &&
+                scan.carries <= t.eqn.out.size() && body.results.size() == t.eqn.out.size(),
+            "the operands do not fit the body");
+  for (std::size_t i = scan.first_x(); i < t.in.size(); ++i) {
+    t.require(!t.in_shape(i).empty(), "a scalar is scanned over");
   }
-  std::size_t first_x() const { return consts + carries; }
-
-  std::size_t consts, carries;
-  Dim length;
-  const Function& body;
-};
+  for (std::size_t i = scan.carries; i < t.eqn.out.size(); ++i) {
+    t.require(!t.out_type(i).shape.empty(), "a scalar collects the steps");
+  }
+  return scan;
+}
 
 // One value for each step, along a new first dim.
 View stacked(Graph& graph, std::vector<View> steps) {
@@ -150,7 +120,7 @@ View stacked(Graph& graph, std::vector<View> steps) {
 }
 
 // The carry as it came, and results without elements.
-std::vector<View> no_step(Translation& t, const ScanParts& scan) {
+std::vector<View> no_step(Translation& t, const front::ScanParams& scan) {
   std::vector<View> results;
   for (std::size_t i = 0; i < t.eqn.out.size(); ++i) {
     const front::Type& type = t.out_type(i);
@@ -162,23 +132,22 @@ std::vector<View> no_step(Translation& t, const ScanParts& scan) {
 }
 
 // The body once for each step.
-std::vector<View> unrolled(Translation& t, const ScanParts& scan) {
+std::vector<View> unrolled(Translation& t, const front::ScanParams& scan) {
   const std::int64_t length = scan.length.value();
-  const bool reverse = front::get_bool(t.eqn, "reverse");
   std::vector<View> arguments = t.in;
   std::vector<std::vector<View>> steps(static_cast<std::size_t>(length));
   for (std::int64_t n = 0; n < length; ++n) {
-    const std::int64_t step = reverse ? length - 1 - n : n;
+    const std::int64_t step = scan.reverse ? length - 1 - n : n;
     for (std::size_t i = scan.first_x(); i < arguments.size(); ++i) {
       arguments[i] = slice_dim(t.graph, t.in[i], 0, step, 1, 1);
       arguments[i].dims.erase(arguments[i].dims.begin());
     }
     std::vector<View>& results = steps[static_cast<std::size_t>(step)];
-    results = t.inliner.run(scan.body, arguments);
+    results = t.inliner.run(*scan.body, arguments);
     std::copy_n(results.begin(), scan.carries,
                 arguments.begin() + static_cast<std::ptrdiff_t>(scan.consts));
   }
-  std::vector<View> results = steps[reverse ? 0 : steps.size() - 1];
+  std::vector<View> results = steps[scan.reverse ? 0 : steps.size() - 1];
   for (std::size_t i = scan.carries; i < results.size(); ++i) {
     std::vector<View> ys;
     ys.reserve(steps.size());
@@ -188,65 +157,58 @@ std::vector<View> unrolled(Translation& t, const ScanParts& scan) {
   return results;
 }
 
-// ONNX Runtime takes 0.84 to 0.96 of the time of a Scan when two to four steps of a small body are
-// unrolled; longer loops and larger bodies gain nothing.
-bool is_unrolled(const ScanParts& scan) {
-  constexpr std::int64_t kMostSteps = 4;
-  constexpr std::size_t kLargestBody = 8;
+// Short loops of a small body, as the target likes it.
+bool is_unrolled(const front::ScanParams& scan, const Preferences& preferences) {
   if (scan.length.is_one()) return true;
   const auto has_region = [](const front::Eqn& eqn) {
     return std::ranges::any_of(eqn.attrs, [](const auto& attr) {
       return attr.second.template get_if<front::Region>() || attr.first == "branches";
     });
   };
-  return scan.length.is_static() && scan.length.value() <= kMostSteps &&
-         scan.body.eqns.size() <= kLargestBody && std::ranges::none_of(scan.body.eqns, has_region);
+  return scan.length.is_static() && scan.length.value() <= preferences.most_unrolled_steps &&
+         scan.body->eqns.size() <= preferences.largest_unrolled_body &&
+         std::ranges::none_of(scan.body->eqns, has_region);
 }
 
 Views scan(Translation& t) {
-  const ScanParts scan(t);
+  const front::ScanParams scan = scan_params(t);
+  const Function& body = *scan.body;
   if (scan.length == Dim(0)) return no_step(t, scan);
-  if (is_unrolled(scan)) return unrolled(t, scan);
+  if (is_unrolled(scan, t.preferences())) return unrolled(t, scan);
   std::vector<bool> is_constant;
   for (std::size_t i = 0; i < scan.carries; ++i) {
-    is_constant.push_back(is_constant_carry(scan.body, i, scan.consts));
+    is_constant.push_back(is_constant_carry(body, i, scan.consts));
   }
   RegionBuilder region(t.inliner);
   std::vector<View> arguments;
   for (std::size_t i = 0; i < t.in.size(); ++i) {
-    const front::Type& type = scan.body.type(scan.body.params[i]);
+    const front::Type& type = body.type(body.params[i]);
     const bool varies = i >= scan.first_x() || (i >= scan.consts && !is_constant[i - scan.consts]);
     arguments.push_back(varies ? region.variable(type) : region.invariant(type, t.in[i]));
   }
-  std::vector<View> results = region.run(scan.body, std::move(arguments));
-  auto body = region.finish(std::move(results), types_of(scan.body, scan.body.results));
-  return loop_results(t, std::move(body), nullptr, is_constant, scan.consts);
+  std::vector<View> results = region.run(body, std::move(arguments));
+  Program* step = t.graph.own(region.finish(std::move(results), types_of(body, body.results)));
+  return loop_results(t, {step}, is_constant, scan.consts);
 }
 
 // --- while
 
-struct WhileParts {
-  explicit WhileParts(const Translation& t)
-      : cond_consts(count_of(t, "cond_nconsts")),
-        body_consts(count_of(t, "body_nconsts")),
-        cond(front::get_region(t.eqn, "cond_jaxpr")),
-        body(front::get_region(t.eqn, "body_jaxpr")) {
-    t.require(consts() + t.eqn.out.size() == t.in.size() &&
-                  cond.params.size() == cond_consts + t.eqn.out.size() &&
-                  body.params.size() == body_consts + t.eqn.out.size() &&
-                  body.results.size() == t.eqn.out.size() && cond.results.size() == 1,
-              "the operands do not fit the condition and the body");
-  }
-  std::size_t consts() const { return cond_consts + body_consts; }
-
-  std::size_t cond_consts, body_consts;
-  const Function &cond, &body;
-};
+front::WhileParams while_params(const Translation& t) {
+  front::WhileParams loop = front::WhileParams::read(t.eqn);
+  const std::size_t carries = t.eqn.out.size();
+  t.require(loop.consts() + carries == t.in.size() &&
+                loop.cond->params.size() == loop.cond_consts + carries &&
+                loop.body->params.size() == loop.body_consts + carries &&
+                loop.body->results.size() == carries && loop.cond->results.size() == 1,
+            "the operands do not fit the condition and the body");
+  return loop;
+}
 
 // One region of a while loop under construction.
 struct WhileRegion {
-  WhileRegion(const Translation& t, const WhileParts& parts, const std::vector<bool>& is_constant)
-      : loop(parts), region(t.inliner) {
+  WhileRegion(const Translation& t, const front::WhileParams& params,
+              const std::vector<bool>& is_constant)
+      : loop(params), region(t.inliner) {
     for (std::size_t i = 0; i < t.in.size(); ++i) {
       const bool varies = i >= loop.consts() && !is_constant[i - loop.consts()];
       inputs.push_back(varies ? region.variable(t.in_type(i))
@@ -256,14 +218,14 @@ struct WhileRegion {
   std::span<const View> carry() const { return std::span(inputs).subspan(loop.consts()); }
 
   View condition(std::span<const View> carry) {
-    return region.run(loop.cond, joined(std::span(inputs).first(loop.cond_consts), carry))[0];
+    return region.run(*loop.cond, joined(std::span(inputs).first(loop.cond_consts), carry))[0];
   }
   std::vector<View> next() {
     const auto consts = std::span(inputs).subspan(loop.cond_consts, loop.body_consts);
-    return region.run(loop.body, joined(consts, carry()));
+    return region.run(*loop.body, joined(consts, carry()));
   }
 
-  const WhileParts& loop;
+  const front::WhileParams& loop;
   RegionBuilder region;
   std::vector<View> inputs;
 };
@@ -282,15 +244,15 @@ View where(Graph& graph, View active, View next, View old) {
   return {graph.pointwise("select_n", std::move(unified.uses), dtype), std::move(unified.dims)};
 }
 
-std::shared_ptr<Program> condition_region(WhileRegion r) {
+std::unique_ptr<Program> condition_region(WhileRegion r) {
   const View condition = any(r.region.graph(), r.condition(r.carry()));
   return r.region.finish({condition}, {{DType::kBool, {}}});
 }
 
-std::shared_ptr<Program> step_region(const Translation& t, WhileRegion r) {
+std::unique_ptr<Program> step_region(const Translation& t, WhileRegion r) {
   Graph& graph = r.region.graph();
   std::vector<View> next = r.next();
-  const Dims& batch = r.loop.cond.type(r.loop.cond.results[0]).shape;
+  const Dims& batch = r.loop.cond->type(r.loop.cond->results[0]).shape;
   if (!batch.empty()) {
     const View active = r.condition(r.carry());
     for (std::size_t i = 0; i < next.size(); ++i) {
@@ -299,48 +261,29 @@ std::shared_ptr<Program> step_region(const Translation& t, WhileRegion r) {
     }
   }
   Types types{front::Type{DType::kBool, {}}};
-  for (front::ValueId id : r.loop.body.results) types.push_back(r.loop.body.type(id));
+  for (front::ValueId id : r.loop.body->results) types.push_back(r.loop.body->type(id));
   const View condition = any(graph, r.condition(next));
   return r.region.finish(joined(std::span(&condition, 1), next), std::move(types));
 }
 
 Views while_loop(Translation& t) {
-  const WhileParts loop(t);
+  const front::WhileParams loop = while_params(t);
   std::vector<bool> is_constant;
   for (std::size_t i = 0; i < t.eqn.out.size(); ++i) {
-    is_constant.push_back(is_constant_carry(loop.body, i, loop.body_consts));
+    is_constant.push_back(is_constant_carry(*loop.body, i, loop.body_consts));
   }
-  auto condition = condition_region(WhileRegion(t, loop, is_constant));
-  auto step = step_region(t, WhileRegion(t, loop, is_constant));
-  return loop_results(t, std::move(condition), std::move(step), is_constant, loop.consts());
+  Program* condition = t.graph.own(condition_region(WhileRegion(t, loop, is_constant)));
+  Program* step = t.graph.own(step_region(t, WhileRegion(t, loop, is_constant)));
+  return loop_results(t, {condition, step}, is_constant, loop.consts());
 }
 
 // --- custom_linear_solve: the solution is what the user's solver gives
 
 Views custom_linear_solve(Translation& t) {
-  const front::Attr* jaxprs = front::find(t.eqn.attrs, "jaxprs");
-  const front::Attr* lengths = front::find(t.eqn.attrs, "const_lengths");
-  const auto* functions = jaxprs ? jaxprs->get_if<front::Record>() : nullptr;
-  const auto* counts = lengths ? lengths->get_if<front::Record>() : nullptr;
-  t.require(functions && counts && functions->fields.size() == counts->fields.size(),
-            "'jaxprs' and 'const_lengths' do not fit");
-  std::size_t before = 0, all = 0;
-  const Function* solve = nullptr;
-  std::vector<View> arguments;
-  for (std::size_t i = 0; i < counts->fields.size(); ++i) {
-    const auto* count = counts->fields[i].second.get_if<std::int64_t>();
-    t.require(count && *count >= 0 && *count <= std::ssize(t.in), "'const_lengths' is malformed");
-    before = std::exchange(all, all + static_cast<std::size_t>(*count));
-    t.require(all <= t.in.size(), "'const_lengths' is malformed");
-    if (functions->fields[i].first != "solve") continue;
-    const auto* region = functions->fields[i].second.get_if<front::Region>();
-    t.require(region && *region, "there is no 'solve'");
-    solve = region->get();
-    arguments.assign(t.in.begin() + static_cast<std::ptrdiff_t>(before),
-                     t.in.begin() + static_cast<std::ptrdiff_t>(all));
-  }
-  t.require(solve != nullptr, "there is no 'solve'");
-  return t.inliner.run(*solve, joined(arguments, std::span(t.in).subspan(all)));
+  const auto params = front::LinearSolveParams::read(t.eqn);
+  t.require(params.consts <= t.in.size(), "'const_lengths' does not fit the operands");
+  const auto consts = std::span(t.in).subspan(params.first_const, params.solve_consts);
+  return t.inliner.run(*params.solve, joined(consts, std::span(t.in).subspan(params.consts)));
 }
 
 constexpr TranslationRow kRows[] = {

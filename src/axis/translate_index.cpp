@@ -29,19 +29,13 @@ Dim element_count(const Dim& start, const Dim& limit, std::int64_t stride) {
 Views slice(Translation& t) {
   t.require_operands(1);
   const std::size_t rank = t.in[0].dims.size();
-  const Dims starts = front::get_dims(t.eqn, "start_indices");
-  const Dims limits = front::get_dims(t.eqn, "limit_indices");
-  const front::Attr* given = front::find(t.eqn.attrs, "strides");
-  const Ints strides =
-      given && !given->is_none() ? front::get_ints(t.eqn, "strides") : Ints(rank, 1);
-  t.require(starts.size() == rank && limits.size() == rank && strides.size() == rank,
-            "one range is needed for each dim");
+  const auto [start, limit, stride] = front::SliceParams::read(t.eqn);
+  t.require(start.size() == rank, "one range is needed for each dim");
   View view = t.in[0];
   for (std::size_t dim = 0; dim < rank; ++dim) {
-    t.require(strides[dim] > 0, "a stride is not positive");
-    require_range(t, t.in_shape()[dim], starts[dim], limits[dim]);
-    const Dim count = element_count(starts[dim], limits[dim], strides[dim]);
-    view = slice_dim(t.graph, view, dim, starts[dim], count, strides[dim]);
+    require_range(t, t.in_shape()[dim], start[dim], limit[dim]);
+    const Dim count = element_count(start[dim], limit[dim], stride[dim]);
+    view = slice_dim(t.graph, view, dim, start[dim], count, stride[dim]);
   }
   return one(std::move(view));
 }
@@ -119,38 +113,31 @@ Ints first_integers(std::size_t count) {
 }
 
 // A gather that takes a part of some dims and all of the others.
-struct PartGather {
+struct PartGather : front::GatherParams {
   std::vector<std::size_t> axes;  // one for each entry of an index
-  Dims sizes;                     // of the windows, by dim of the operand
-  Ints offset_dims;
-  Ints collapsed;  // dims that are gone from the windows
 };
 
 std::optional<PartGather> part_gather(const Translation& t) {
-  const DimensionNumbers numbers(t);
   const Dims& shape = t.in_shape();
-  const Ints map = numbers.ints("start_index_map");
-  PartGather gather{t.axes(map, shape.size()), front::get_dims(t.eqn, "slice_sizes"),
-                    numbers.ints("offset_dims"), numbers.ints("collapsed_slice_dims")};
-  if (gather.sizes.size() != shape.size() || !numbers.ints("operand_batching_dims").empty()) {
+  PartGather gather{front::GatherParams::read(t.eqn), {}};
+  gather.axes = t.axes(gather.map, shape.size());
+  if (gather.slice_sizes.size() != shape.size() || !gather.operand_batching.empty()) {
     return std::nullopt;
   }
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
     const bool is_indexed = std::ranges::find(gather.axes, dim) != gather.axes.end();
-    if (!is_indexed && !(gather.sizes[dim] == shape[dim])) return std::nullopt;
+    if (!is_indexed && !(gather.slice_sizes[dim] == shape[dim])) return std::nullopt;
   }
-  for (std::size_t dim : t.axes(gather.collapsed, shape.size())) {
-    if (!gather.sizes[dim].is_one()) return std::nullopt;
+  for (std::size_t dim : t.axes(gather.dropped, shape.size())) {
+    if (!gather.slice_sizes[dim].is_one()) return std::nullopt;
   }
   return gather;
 }
 
 // Whether the elements from `first` up to `limit` exist; outside, the result depends on the mode.
-bool lies_inside(const Translation& t, const Dim& first, const Dim& limit, const Dim& size) {
+bool lies_inside(const PartGather& gather, const Dim& first, const Dim& limit, const Dim& size) {
   const Truth begins = less_equal(0, first), ends = less_equal(limit, size);
-  const front::Attr* mode = front::find(t.eqn.attrs, "mode");
-  const auto* name = mode ? mode->get_if<front::Enum>() : nullptr;
-  if (name && name->name == "promise_in_bounds") return begins != Truth::kNo && ends != Truth::kNo;
+  if (gather.mode == "promise_in_bounds") return begins != Truth::kNo && ends != Truth::kNo;
   return begins == Truth::kYes && ends == Truth::kYes;
 }
 
@@ -162,11 +149,11 @@ struct Elements {
   Labels along;
 };
 
-bool lie_inside(const Translation& t, const Elements& elements, const Dim& size) {
+bool lie_inside(const PartGather& gather, const Elements& elements, const Dim& size) {
   const Dim limit = elements.start + (elements.count - 1) * elements.step + 1;
   // Where JAX clamps indices that break their promise, a slice is shorter than it should be.
   const bool may_be_short = elements.count.is_static() && !size.is_static();
-  return lies_inside(t, elements.start, limit, size) &&
+  return lies_inside(gather, elements.start, limit, size) &&
          (elements.along.empty() || !may_be_short || less_equal(limit, size) == Truth::kYes);
 }
 
@@ -176,7 +163,7 @@ std::optional<Elements> known_elements(Translation& t, const PartGather& gather,
   const Labels& last = index.dims.back();
   const Use entry =
       last.empty() ? index.use : t.graph.pick(index.use, last[0], static_cast<std::int64_t>(i));
-  const Dim& count = gather.sizes[gather.axes[i]];
+  const Dim& count = gather.slice_sizes[gather.axes[i]];
   if (const auto start = size_value(t.graph, entry)) return Elements{*start, count, 1, {}};
   const auto steps = known_steps(t.graph, entry);
   if (!steps || steps->step <= 0 || !count.is_one()) return std::nullopt;
@@ -189,7 +176,7 @@ Pattern result_dims(const PartGather& gather, const Pattern& windows, const Patt
   auto window = windows.begin(), indexed = indices.begin();
   for (std::size_t i = 0; i < windows.size() + indices.size(); ++i) {
     const auto here = static_cast<std::int64_t>(i);
-    const bool is_window = std::ranges::find(gather.offset_dims, here) != gather.offset_dims.end();
+    const bool is_window = std::ranges::find(gather.window_dims, here) != gather.window_dims.end();
     dims.push_back(is_window ? *window++ : *indexed++);
   }
   return dims;
@@ -207,7 +194,7 @@ Views gather(Translation& t) {
   for (std::size_t i = 0; i < part->axes.size(); ++i) {
     const std::size_t axis = part->axes[i];
     const auto elements = known_elements(t, *part, i);
-    if (!elements || !lie_inside(t, *elements, t.in_shape()[axis])) return std::nullopt;
+    if (!elements || !lie_inside(*part, *elements, t.in_shape()[axis])) return std::nullopt;
     view = slice_dim(t.graph, view, axis, elements->start, elements->count, elements->step);
     if (elements->along.empty()) continue;
     const auto at = std::ranges::find(indices, elements->along);
@@ -221,18 +208,12 @@ Views gather(Translation& t) {
   Pattern windows;
   for (std::size_t dim = 0; dim < view.dims.size(); ++dim) {
     const auto here = static_cast<std::int64_t>(dim);
-    if (std::ranges::find(part->collapsed, here) == part->collapsed.end()) {
+    if (std::ranges::find(part->dropped, here) == part->dropped.end()) {
       windows.push_back(view.dims[dim]);
     }
   }
-  if (windows.size() != part->offset_dims.size()) return std::nullopt;
+  if (windows.size() != part->window_dims.size()) return std::nullopt;
   return one({view.use, result_dims(*part, windows, indices)});
-}
-
-front::Attr int_list(const Ints& values) {
-  front::List list;
-  for (std::int64_t value : values) list.push_back(front::Attr{value});
-  return front::Attr{std::move(list)};
 }
 
 // Element `index` of dim `dim`, clamped to its range: a gather that drops the dim.
@@ -243,25 +224,14 @@ View element_of_dim(Translation& t, View x, const Dims& shape, std::size_t dim, 
   Dims taken = shape, sizes = shape;
   taken.erase(taken.begin() + static_cast<std::ptrdiff_t>(dim));
   sizes[dim] = 1;
-  front::List window;
-  for (const Dim& size : sizes) window.push_back(front::Attr{size});
   const Ints axis{static_cast<std::int64_t>(dim)};
-  const front::Record numbers{"GatherDimensionNumbers",
-                              {{"offset_dims", int_list(first_integers(taken.size()))},
-                               {"collapsed_slice_dims", int_list(axis)},
-                               {"start_index_map", int_list(axis)},
-                               {"operand_batching_dims", int_list({})},
-                               {"start_indices_batching_dims", int_list({})}}};
+  const front::GatherParams params{
+      {first_integers(taken.size()), axis, axis, {}, {}, "clip"}, sizes, {}};
   const front::ValueId operand = function.add_value({dtype, shape}),
                        vector = function.add_value({index_dtype, {1}}),
                        result = function.add_value({dtype, taken});
   function.params = {operand, vector};
-  function.eqns.push_back({"gather",
-                           {operand, vector},
-                           {result},
-                           {{"dimension_numbers", front::Attr{numbers}},
-                            {"mode", front::Attr{front::Enum{"clip"}}},
-                            {"slice_sizes", front::Attr{window}}}});
+  function.eqns.push_back({"gather", {operand, vector}, {result}, params.attrs()});
   function.results = {result};
   index.dims = {Labels{}};
   return t.inliner.run(function, {std::move(x), std::move(index)})[0];

@@ -32,7 +32,8 @@ View reduced(Translation& t, std::string_view name, const View& view,
 
 Views reduce(Translation& t) {
   t.require_operands(1);
-  return one(reduced(t, t.eqn.primitive, t.in[0], t.axes("axes", t.in[0].dims.size())));
+  const Ints axes = front::ReduceParams::read(t.eqn).axes;
+  return one(reduced(t, t.eqn.primitive, t.in[0], t.axes(axes, t.in[0].dims.size())));
 }
 
 // A reduction with a function of the user's. What combines by one primitive is the reduction of
@@ -41,16 +42,14 @@ Views general_reduce(Translation& t) {
   constexpr std::pair<std::string_view, std::string_view> kReductions[] = {
       {"add", "reduce_sum"},  {"and", "reduce_and"}, {"max", "reduce_max"}, {"min", "reduce_min"},
       {"mul", "reduce_prod"}, {"or", "reduce_or"},   {"xor", "reduce_xor"}};
-  const front::Attr* attr = front::find(t.eqn.attrs, "jaxpr");
-  const auto* body = attr ? attr->get_if<front::Region>() : nullptr;
-  const std::vector<std::string> names =
-      body ? front::combiners(**body) : std::vector<std::string>{};
+  const auto params = front::ReduceParams::read(t.eqn);
+  const std::vector<std::string> names = front::combiners(*params.combine);
   if (names.empty() || t.in.size() != 2 * names.size()) return std::nullopt;
   std::vector<View> results;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto* row = std::ranges::find(kReductions, names[i],
                                         &std::pair<std::string_view, std::string_view>::first);
-    View view = reduced(t, row->second, t.in[i], t.axes("dimensions", t.in[i].dims.size()));
+    View view = reduced(t, row->second, t.in[i], t.axes(params.axes, t.in[i].dims.size()));
     t.require(t.in[names.size() + i].dims.empty(), "an initial value is not a scalar");
     const DType dtype = view.use.node->dtype;
     view.use = t.graph.pointwise(names[i], {t.in[names.size() + i].use, view.use}, dtype);
@@ -66,25 +65,8 @@ struct Pairs {
   std::vector<std::size_t> lhs, rhs;
 };
 
-Ints to_ints(const Translation& t, const front::Attr& attr) {
-  const auto* list = attr.get_if<front::List>();
-  t.require(list != nullptr, "'dimension_numbers' is malformed");
-  Ints values;
-  for (const front::Attr& item : *list) {
-    const auto* value = item.get_if<std::int64_t>();
-    t.require(value != nullptr, "'dimension_numbers' is malformed");
-    values.push_back(*value);
-  }
-  return values;
-}
-
-Pairs to_pairs(const Translation& t, const front::Attr& attr) {
-  const auto* sides = attr.get_if<front::List>();
-  t.require(sides != nullptr && sides->size() == 2, "'dimension_numbers' is malformed");
-  Pairs pairs{t.axes(to_ints(t, (*sides)[0]), t.in[0].dims.size()),
-              t.axes(to_ints(t, (*sides)[1]), t.in[1].dims.size())};
-  t.require(pairs.lhs.size() == pairs.rhs.size(), "dims of the operands are not paired");
-  return pairs;
+Pairs to_pairs(const Translation& t, const Ints& lhs, const Ints& rhs) {
+  return {t.axes(lhs, t.in[0].dims.size()), t.axes(rhs, t.in[1].dims.size())};
 }
 
 // Aligns each pair; returns the labels that both then have.
@@ -111,10 +93,9 @@ void add_free_dims(Translation& t, std::size_t operand, const std::vector<std::s
 
 Views dot_general(Translation& t) {
   t.require(t.eqn.in.size() == 2 && t.eqn.out.size() == 1, "needs two operands and one result");
-  const front::Attr* numbers = front::find(t.eqn.attrs, "dimension_numbers");
-  const auto* parts = numbers ? numbers->get_if<front::List>() : nullptr;
-  t.require(parts && parts->size() == 2, "'dimension_numbers' is malformed");
-  const Pairs contracted = to_pairs(t, (*parts)[0]), batch = to_pairs(t, (*parts)[1]);
+  const auto params = front::DotParams::read(t.eqn);
+  const Pairs contracted = to_pairs(t, params.lhs_contract, params.rhs_contract),
+              batch = to_pairs(t, params.lhs_batch, params.rhs_batch);
   for (std::size_t side : {0u, 1u}) {
     std::vector<std::size_t> all = side == 0 ? batch.lhs : batch.rhs;
     const auto& more = side == 0 ? contracted.lhs : contracted.rhs;
@@ -134,8 +115,9 @@ Views dot_general(Translation& t) {
 Views cumsum(Translation& t) {
   t.require_operands(1);
   const auto value = t.graph.scalar_value(t.in[0].use);
-  if (!value || !is_integer(t.dtype()) || front::get_bool(t.eqn, "reverse")) return std::nullopt;
-  const std::size_t axis = t.axis("axis", t.in[0].dims.size());
+  const auto params = front::CumulativeParams::read(t.eqn);
+  if (!value || !is_integer(t.dtype()) || params.reverse) return std::nullopt;
+  const std::size_t axis = t.axes({params.axis}, t.in[0].dims.size())[0];
   View result = t.in[0];
   if (result.dims[axis].empty()) return one(std::move(result));
   const Label along = t.graph.label(t.in_shape()[axis]);

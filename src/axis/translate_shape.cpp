@@ -55,8 +55,7 @@ Views expand_dims(Translation& t) {
 Views reshape_view(Translation& t) {
   t.require_operands(1);
   View view = t.in[0];
-  const front::Attr* dimensions = front::find(t.eqn.attrs, "dimensions");
-  if (dimensions && !dimensions->is_none()) {
+  if (front::has(t.eqn, "dimensions")) {
     const auto permutation = t.axes("dimensions", view.dims.size());
     t.require(permutation.size() == view.dims.size(), "'dimensions' is no permutation");
     view = permuted(view, permutation);

@@ -72,10 +72,9 @@ bool contains(const Ints& list, std::size_t item) {
 
 // The updates of a scatter of one window, with the dims of the operand. nullopt for several
 // windows.
-std::optional<View> one_window(const Translation& t, const DimensionNumbers& numbers) {
-  const Ints window_dims = numbers.ints("update_window_dims"),
-             inserted = numbers.ints("inserted_window_dims");
-  if (!numbers.ints("operand_batching_dims").empty()) return std::nullopt;
+std::optional<View> one_window(const Translation& t, const front::ScatterParams& params) {
+  const Ints &window_dims = params.window_dims, &inserted = params.dropped;
+  if (!params.operand_batching.empty()) return std::nullopt;
   const std::size_t rank = t.in[0].dims.size();
   t.require(window_dims.size() + inserted.size() == rank && std::ranges::is_sorted(window_dims),
             "the dimension numbers do not cover the operand");
@@ -98,9 +97,10 @@ std::optional<View> one_window(const Translation& t, const DimensionNumbers& num
 }
 
 // The window of a scatter; nullopt when its place is not known, or not known to be inside.
-std::optional<std::vector<Span>> known_spans(const Translation& t, const DimensionNumbers& numbers,
+std::optional<std::vector<Span>> known_spans(const Translation& t,
+                                             const front::ScatterParams& params,
                                              const View& window) {
-  const Ints map = numbers.ints("scatter_dims_to_operand_dims");
+  const Ints& map = params.map;
   std::vector<Span> spans;
   for (const Labels& dim : window.dims) spans.push_back({0, t.graph.size_of(dim)});
   const View& indices = t.in[1];
@@ -121,14 +121,12 @@ std::optional<std::vector<Span>> known_spans(const Translation& t, const Dimensi
 
 // The updates of a scatter that writes whole slices at several indices of one dim, with the dims of
 // the operand; nullopt for others.
-std::optional<View> slices_along(const Translation& t, const DimensionNumbers& numbers) {
-  const Ints window_dims = numbers.ints("update_window_dims"),
-             inserted = numbers.ints("inserted_window_dims");
+std::optional<View> slices_along(const Translation& t, const front::ScatterParams& params) {
+  const Ints &window_dims = params.window_dims, &inserted = params.dropped;
   const View &indices = t.in[1], &updates = t.in[2];
-  const bool is_one_dim = inserted.size() == 1 &&
-                          inserted == numbers.ints("scatter_dims_to_operand_dims") &&
-                          numbers.ints("operand_batching_dims").empty() &&
-                          indices.dims.size() == 2 && indices.dims[1].empty();
+  const bool is_one_dim = inserted.size() == 1 && inserted == params.map &&
+                          params.operand_batching.empty() && indices.dims.size() == 2 &&
+                          indices.dims[1].empty();
   if (!is_one_dim || updates.dims.size() != t.in[0].dims.size() ||
       window_dims.size() + 1 != updates.dims.size() || !std::ranges::is_sorted(window_dims)) {
     return std::nullopt;
@@ -164,14 +162,14 @@ View with_teeth(Graph& graph, const View& x, std::size_t dim, const KnownSteps& 
 }
 
 // x.at[..., start::step].set(y), as a window or a comb
-Views strided_update(Translation& t, const DimensionNumbers& numbers, std::string_view combine) {
-  const auto slices = slices_along(t, numbers);
+Views strided_update(Translation& t, const front::ScatterParams& params, std::string_view combine) {
+  const auto slices = slices_along(t, params);
   const auto at = slices ? known_steps(t.graph, t.in[1].use) : std::nullopt;
   if (!at || at->step < 1 || at->step > kMostTeeth || less_equal(0, at->start) != Truth::kYes) {
     return std::nullopt;
   }
   const View& x = t.in[0];
-  const std::size_t dim = t.axes(numbers.ints("inserted_window_dims"), x.dims.size())[0];
+  const std::size_t dim = t.axes(params.dropped, x.dims.size())[0];
   const Dim count = t.graph.size_of(slices->dims[dim]), size = t.graph.size_of(x.dims[dim]);
   for (std::size_t i = 0; i < x.dims.size(); ++i) {
     if (i != dim && !(t.graph.size_of(slices->dims[i]) == t.in_shape()[i])) return std::nullopt;
@@ -189,13 +187,11 @@ Views strided_update(Translation& t, const DimensionNumbers& numbers, std::strin
 }
 
 Views scatter_with(Translation& t, std::string_view combine) {
-  const front::Attr* function = front::find(t.eqn.attrs, "update_jaxpr");
-  const bool computes = combine.empty() && function && !function->is_none();
-  if (t.in.size() != 3 || t.eqn.out.size() != 1 || computes) return std::nullopt;
-  const DimensionNumbers numbers(t);
-  const auto window = one_window(t, numbers);
-  if (!window) return strided_update(t, numbers, combine);
-  const auto spans = known_spans(t, numbers, *window);
+  const auto params = front::ScatterParams::read(t.eqn);
+  if (t.in.size() != 3 || t.eqn.out.size() != 1 || params.update) return std::nullopt;
+  const auto window = one_window(t, params);
+  if (!window) return strided_update(t, params, combine);
+  const auto spans = known_spans(t, params, *window);
   if (!spans) return std::nullopt;
   return one(with_window(t.graph, t.in[0], *spans, {*window, combine}));
 }

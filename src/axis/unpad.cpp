@@ -14,28 +14,16 @@ Pattern dims_of(const Use& use, const Dims& shape) {
   return dims;
 }
 
-struct Amounts {
-  std::int64_t low, high;
-};
-
-// nullopt for symbolic or negative amounts and for interior padding.
-std::optional<Amounts> amounts_of(const front::Attr& config) {
-  const auto* triple = config.get_if<front::List>();
-  if (!triple || triple->size() != 3) return std::nullopt;
-  std::int64_t numbers[3];
-  for (std::size_t i = 0; i < 3; ++i) {
-    const auto* number = (*triple)[i].get_if<std::int64_t>();
-    if (!number || *number < 0) return std::nullopt;
-    numbers[i] = *number;
-  }
-  if (numbers[2] != 0) return std::nullopt;
-  return Amounts{numbers[0], numbers[1]};
+// Whether a padding adds a known number of elements, at the ends only.
+bool adds_known(const front::Padding& padding) {
+  const auto is_known = [](const Dim& amount) { return amount.is_static() && amount.value() >= 0; };
+  return is_known(padding.low) && is_known(padding.high) && padding.interior == 0;
 }
 
 // A dim of one element that was one element before: neither cropped to it nor moved away.
-bool is_untouched(const Dim& before, const front::Attr& config) {
-  const auto amounts = amounts_of(config);
-  return before.is_one() && amounts && amounts->low == 0 && amounts->high == 0;
+bool is_untouched(const Dim& before, const front::Padding& padding) {
+  return before.is_one() && padding.low.is_zero() && padding.high.is_zero() &&
+         padding.interior == 0;
 }
 
 }  // namespace
@@ -44,15 +32,14 @@ std::optional<Unpadded> unpadded(Translation& t) {
   const View& padded = t.in[0];
   const Node& pad = *padded.use.node;
   if (!pad.is(Kind::kPrim, "pad")) return std::nullopt;
-  const front::Attr* attr = front::find(pad.prim->eqn.attrs, "padding_config");
-  const auto* config = attr ? attr->get_if<front::List>() : nullptr;
+  const front::Paddings config = front::PadParams::read(pad.prim->eqn).config;
   const auto fill = t.graph.scalar_value(t.graph.child(padded.use, 1));
-  if (!config || !fill) return std::nullopt;
   const Dims &before = pad.prim->in[0].shape, after = pad.prim->out[0].shape;
   const Use operand = t.graph.child(padded.use, 0);
   const Pattern source = dims_of(operand, before), seen = dims_of(padded.use, after);
+  if (!fill || config.size() != seen.size()) return std::nullopt;
   for (std::size_t i = 0; i < seen.size(); ++i) {
-    if (seen[i].empty() && !is_untouched(before[i], (*config)[i])) return std::nullopt;
+    if (seen[i].empty() && !is_untouched(before[i], config[i])) return std::nullopt;
   }
   Unpadded result{{operand, {}}, {}, {}, {}, *fill};
   std::size_t found = 0;  // dims of the pad that vary
@@ -65,13 +52,12 @@ std::optional<Unpadded> unpadded(Translation& t) {
       result.high.push_back(0);
       continue;
     }
-    const auto amounts = at < seen.size() ? amounts_of((*config)[at]) : std::nullopt;
-    if (!amounts) return std::nullopt;
+    if (at == seen.size() || !adds_known(config[at])) return std::nullopt;
     ++found;
     result.view.dims.push_back(source[at]);
     result.shape.push_back(before[at]);
-    result.low.push_back(amounts->low);
-    result.high.push_back(amounts->high);
+    result.low.push_back(config[at].low.value());
+    result.high.push_back(config[at].high.value());
   }
   const auto varying = std::ranges::count_if(seen, [](const Labels& dim) { return !dim.empty(); });
   if (static_cast<std::size_t>(varying) != found) return std::nullopt;

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "jaxport/error.h"
 
@@ -19,7 +20,7 @@ void raise_conversion_error(const Error& error) {
   const nb::object type = conversion_error();
   const nb::object raised = type(error.code(), error.message(), nb::arg("source") = error.source(),
                                  nb::arg("equation") = error.equation(),
-                                 nb::arg("help") = error.help(), nb::arg("text") = error.what());
+                                 nb::arg("notes") = error.notes(), nb::arg("help") = error.help());
   PyErr_SetObject(type.ptr(), raised.ptr());
 }
 
@@ -30,10 +31,12 @@ void rethrow_conversion_error(const nb::python_error& raised) {
   const auto text = [&](const char* name) {
     return nb::cast<std::string>(raised.value().attr(name));
   };
-  throw Error(text("code"), text("message"))
-      .at(text("source"))
-      .equation(text("equation"))
-      .help(text("help"));
+  Error error(text("code"), text("message"));
+  error.at(text("source")).equation(text("equation")).help(text("help"));
+  for (const nb::handle note : raised.value().attr("notes")) {
+    error.note(nb::cast<std::string>(note));
+  }
+  throw error;
 }
 
 void translate_errors() {

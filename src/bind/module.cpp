@@ -18,6 +18,7 @@
 #include "bind/importer.h"
 #include "bind/lowering.h"
 #include "compile/compile.h"
+#include "front/params.h"
 #include "front/text.h"
 #include "jaxport/error.h"
 #include "onnx/ir.h"
@@ -153,6 +154,14 @@ void define_model(nb::module_& m) {
         nb::arg("raise_"), nb::arg("normalization_mode"), nb::arg("without_rules"),
         nb::arg("target"), nb::arg("lowerings"),
         "Compiles a program to ONNX; other Python threads run meanwhile.");
+  m.def(
+      "calls",
+      [] {
+        std::vector<std::string_view> names;
+        for (const front::CallRow& call : front::calls()) names.push_back(call.primitive);
+        return names;
+      },
+      "The primitives that only call a nested jaxpr.");
   m.def("knows", &compile::knows, nb::arg("primitive"),
         "Whether the compiler has a translation or, at some opset, a lowering for a primitive.");
 }

@@ -38,7 +38,8 @@ class Clock {
 
 onnx::Model run_stages(const front::Module& module, const Options& options, Report* report) {
   Clock clock(report);
-  axis::Program program = axis::build(module, module.functions.at(0));
+  axis::Program program =
+      axis::build(module, module.functions.at(0), target::preferences(options.target));
   clock.lap("axis");
   const auto remarks = raise::raise(program, options.raise);
   if (report) report->findings = findings(program, remarks);

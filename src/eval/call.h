@@ -11,13 +11,12 @@
 
 #include "dim/dim.h"
 #include "eval/eval.h"
-#include "front/ir.h"
+#include "front/params.h"
 #include "jaxport/error.h"
 #include "support/tensor.h"
 
 namespace jaxport::eval {
 
-using Ints = std::vector<std::int64_t>;
 using Results = std::vector<Tensor>;
 
 // One equation with concrete operands. Parameters come from user's files: everything read here is
@@ -34,25 +33,17 @@ struct Call {
   DType out_dtype(std::size_t result = 0) const { return out[result].dtype; }
   Shape out_shape(std::size_t result = 0) const;  // symbolic dims through the bindings
 
-  bool has(std::string_view name) const;  // present and not None
-  const front::Attr& attr(std::string_view name) const;
-  bool flag(std::string_view name) const { return front::get_bool(eqn, name); }
+  bool has(std::string_view name) const { return front::has(eqn, name); }
   std::string text(std::string_view name) const { return front::get_string(eqn, name); }
-  std::int64_t integer(std::string_view name) const;  // symbolic dims through the bindings
-  std::int64_t integer(const front::Attr& value) const;
-  Ints integers(std::string_view name) const;
-  Ints integers(const front::Attr& list) const;
-  std::vector<Ints> integer_lists(std::string_view name) const;
-  // A parameter that is one entry for each dim, or None for all `otherwise`.
-  Ints integers_or(std::string_view name, std::size_t count, std::int64_t otherwise) const;
-  // A field of a record such as GatherDimensionNumbers.
-  const front::Attr& field(std::string_view record, std::string_view name) const;
-  std::int64_t axis(std::string_view name, std::int64_t rank) const;  // checked: 0 <= axis < rank
-  Ints axes(std::string_view name, std::int64_t rank) const;  // checked: in range, no repeats
-  Ints axes(const front::Attr& list, std::int64_t rank) const;
-  const front::Function& region(std::string_view name) const {
-    return front::get_region(eqn, name);
-  }
+  // Sizes, with symbolic dims through the bindings.
+  std::int64_t integer(std::string_view name) const { return bound(front::get_dim(eqn, name)); }
+  Ints integers(std::string_view name) const { return bound(front::get_dims(eqn, name)); }
+  std::int64_t bound(const Dim& size) const;
+  Ints bound(const Dims& sizes) const;
+  // Axes, checked: 0 <= axis < rank, no repeats.
+  std::int64_t axis(std::string_view name, std::int64_t rank) const;
+  Ints axes(std::string_view name, std::int64_t rank) const;
+  const Ints& checked(const Ints& axes, std::int64_t rank) const;
 
   // E041 "primitive 'pad': <why>" unless the fact holds.
   void require(bool fact, std::string_view why) const {
@@ -83,6 +74,8 @@ std::span<const Row> scatter_rows();
 std::span<const Row> sort_rows();
 std::span<const Row> control_rows();
 std::span<const Row> fold_rows();
+
+const Row* call_row();  // for all of front::calls()
 
 const Row* find_row(std::string_view primitive);  // nullptr when unknown
 

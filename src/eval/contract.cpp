@@ -9,29 +9,10 @@
 namespace jaxport::eval {
 namespace {
 
-struct DotDims {
-  Ints lhs_contract, rhs_contract, lhs_batch, rhs_batch;
-};
-
-// dimension_numbers = ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))
-DotDims dot_dims(const Call& c) {
-  const auto pair = [&](const front::Attr& attr) {
-    const auto* list = attr.get_if<front::List>();
-    c.require(list != nullptr && list->size() == 2, "'dimension_numbers' are malformed");
-    return *list;
-  };
-  const front::List parts = pair(c.attr("dimension_numbers"));
-  const front::List contract = pair(parts[0]), batch = pair(parts[1]);
-  DotDims dims{c.axes(contract[0], c.rank(0)), c.axes(contract[1], c.rank(1)),
-               c.axes(batch[0], c.rank(0)), c.axes(batch[1], c.rank(1))};
-  c.require(dims.lhs_contract.size() == dims.rhs_contract.size() &&
-                dims.lhs_batch.size() == dims.rhs_batch.size(),
-            "the operands contract different numbers of dims");
-  return dims;
-}
-
 // The dims that are in neither list, in order.
 Ints free_dims(const Call& c, std::size_t operand, const Ints& contract, const Ints& batch) {
+  c.checked(contract, c.rank(operand));
+  c.checked(batch, c.rank(operand));
   Ints free;
   for (std::int64_t i = 0; i < c.rank(operand); ++i) {
     const bool contracted = std::ranges::find(contract, i) != contract.end();
@@ -77,7 +58,7 @@ void multiply(const Array<T>& lhs, const Array<T>& rhs, Array<T>& out, const Mat
 // is true makes the sum true.
 Results dot_general(const Call& c) {
   c.require_counts(2, 1);
-  const DotDims dims = dot_dims(c);
+  const auto dims = front::DotParams::read(c.eqn);
   const Ints lhs_free = free_dims(c, 0, dims.lhs_contract, dims.lhs_batch);
   const Ints rhs_free = free_dims(c, 1, dims.rhs_contract, dims.rhs_batch);
   const Shape inner = picked(c.shape(0), dims.lhs_contract);

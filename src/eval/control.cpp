@@ -16,10 +16,8 @@ Results run_region(const Call& c, const front::Function& region, std::span<const
 
 // A call means its region; what it says about compilation or derivatives does not change values.
 Results call(const Call& c) {
-  for (const std::string_view name : {"jaxpr", "call_jaxpr", "fun_jaxpr"}) {
-    if (c.has(name)) return run_region(c, c.region(name), c.in);
-  }
-  c.fail("needs a jaxpr");
+  const std::string_view region = front::find_call(c.eqn.primitive)->region;
+  return run_region(c, *front::get_region(c.eqn, region), c.in);
 }
 
 // An index out of range picks the nearest branch.
@@ -27,20 +25,10 @@ Results cond(const Call& c) {
   c.require(!c.in.empty() && c.in[0].is_scalar(), "needs a scalar index");
   const DType index_dtype = c.in[0].dtype;
   c.require(index_dtype == DType::kBool || is_integer(index_dtype), "the index is not an integer");
-  const auto* branches = c.attr("branches").get_if<front::List>();
-  c.require(branches != nullptr && !branches->empty(), "'branches' is not a list of jaxprs");
-  const std::int64_t last = std::ssize(*branches) - 1;
+  const auto branches = front::CondParams::read(c.eqn).branches;
+  const std::int64_t last = std::ssize(branches) - 1;
   const std::int64_t index = std::clamp<std::int64_t>(c.in[0].int_at(0), 0, last);
-  const auto* branch = (*branches)[index].get_if<front::Region>();
-  c.require(branch != nullptr && *branch != nullptr, "'branches' is not a list of jaxprs");
-  return run_region(c, **branch, c.in.subspan(1));
-}
-
-// A number of leading operands that a parameter gives.
-std::size_t count_of(const Call& c, std::string_view name) {
-  const std::int64_t count = c.integer(name);
-  c.require(count >= 0 && count <= std::ssize(c.in), "a count of operands is out of range");
-  return static_cast<std::size_t>(count);
+  return run_region(c, *branches[index], c.in.subspan(1));
 }
 
 Results joined(std::span<const Tensor> first, std::span<const Tensor> second) {
@@ -77,18 +65,17 @@ bool any(const Tensor& bools) {
 
 // Operands: constants of the condition, constants of the body, the carry.
 Results while_loop(const Call& c) {
-  const std::size_t cond_count = count_of(c, "cond_nconsts");
-  const std::size_t body_count = count_of(c, "body_nconsts");
-  c.require(cond_count + body_count <= c.in.size(), "a count of operands is out of range");
-  const auto cond_consts = c.in.first(cond_count);
-  const auto body_consts = c.in.subspan(cond_count, body_count);
-  const auto start = c.in.subspan(cond_count + body_count);
+  const auto loop = front::WhileParams::read(c.eqn);
+  c.require(loop.consts() <= c.in.size(), "a count of operands is out of range");
+  const auto cond_consts = c.in.first(loop.cond_consts);
+  const auto body_consts = c.in.subspan(loop.cond_consts, loop.body_consts);
+  const auto start = c.in.subspan(loop.consts());
   Results carry(start.begin(), start.end());
   for (;;) {
-    const Results active = run_region(c, c.region("cond_jaxpr"), joined(cond_consts, carry));
+    const Results active = run_region(c, *loop.cond, joined(cond_consts, carry));
     c.require(active.size() == 1 && active[0].dtype == DType::kBool, "the condition is not a bool");
     if (!any(active[0])) return carry;
-    Results next = run_region(c, c.region("body_jaxpr"), joined(body_consts, carry));
+    Results next = run_region(c, *loop.body, joined(body_consts, carry));
     c.require(next.size() == carry.size(), "the body has another number of results");
     for (std::size_t i = 0; i < next.size() && !active[0].is_scalar(); ++i) {
       next[i] = where_active(c, active[0], carry[i], next[i]);
@@ -117,28 +104,26 @@ void set_step(const Call& c, MutableTensor& stacked, std::int64_t index, const T
 }
 
 // Operands: constants, carry, xs (one step along their first dim). Results: carry, ys.
-struct Scan {
-  explicit Scan(const Call& call)
-      : c(call), consts(count_of(c, "num_consts")), carries(count_of(c, "num_carry")) {
-    length = c.integer("length");
-    c.require(consts + carries <= c.in.size() && carries <= c.out.size() && length >= 0,
+struct Scan : front::ScanParams {
+  explicit Scan(const Call& call) : ScanParams(read(call.eqn)), c(call), steps(c.bound(length)) {
+    c.require(first_x() <= c.in.size() && carries <= c.out.size() && steps >= 0,
               "a count of operands is out of range");
     for (const Tensor& x : xs()) {
-      c.require(!x.shape.empty() && x.shape[0] == length, "an operand has another length");
+      c.require(!x.shape.empty() && x.shape[0] == steps, "an operand has another length");
     }
     for (std::size_t i = carries; i < c.out.size(); ++i) {
       ys.push_back(allocate(c.out_dtype(i), c.out_shape(i)));
       const Shape& shape = ys.back().tensor.shape;
-      c.require(!shape.empty() && shape[0] == length, "a result has another length");
+      c.require(!shape.empty() && shape[0] == steps, "a result has another length");
     }
   }
 
-  std::span<const Tensor> xs() const { return c.in.subspan(consts + carries); }
+  std::span<const Tensor> xs() const { return c.in.subspan(first_x()); }
 
   Results step(std::span<const Tensor> carry, std::int64_t index) {
     Results operands = joined(c.in.first(consts), carry);
     for (const Tensor& x : xs()) operands.push_back(step_of(x, index));
-    Results results = run_region(c, c.region("jaxpr"), operands);
+    Results results = run_region(c, *body, operands);
     c.require(results.size() == carries + ys.size(), "the body has another number of results");
     for (std::size_t i = 0; i < ys.size(); ++i) set_step(c, ys[i], index, results[carries + i]);
     results.resize(carries);
@@ -146,18 +131,16 @@ struct Scan {
   }
 
   const Call& c;
-  std::size_t consts, carries;
-  std::int64_t length;
+  std::int64_t steps;
   std::vector<MutableTensor> ys;
 };
 
 Results scan(const Call& c) {
   Scan scan(c);
-  const bool reverse = c.flag("reverse");
   const auto start = c.in.subspan(scan.consts, scan.carries);
   Results results(start.begin(), start.end());
-  for (std::int64_t i = 0; i < scan.length; ++i) {
-    results = scan.step(results, reverse ? scan.length - 1 - i : i);
+  for (std::int64_t i = 0; i < scan.steps; ++i) {
+    results = scan.step(results, scan.reverse ? scan.steps - 1 - i : i);
   }
   for (MutableTensor& y : scan.ys) results.push_back(std::move(y.tensor));
   return results;
@@ -166,39 +149,27 @@ Results scan(const Call& c) {
 // The solution is what the user's solver gives. Operands: constants of each function, then the
 // right-hand sides.
 Results custom_linear_solve(const Call& c) {
-  const auto* lengths = c.attr("const_lengths").get_if<front::Record>();
-  c.require(lengths != nullptr, "'const_lengths' is malformed");
-  std::size_t first = 0, count = 0, all = 0;
-  for (const auto& [name, length] : lengths->fields) {
-    const std::int64_t size = c.integer(length);
-    c.require(size >= 0 && static_cast<std::size_t>(size) <= c.in.size() - all,
-              "a count of operands is out of range");
-    if (name == "solve") first = all, count = static_cast<std::size_t>(size);
-    all += static_cast<std::size_t>(size);
-  }
-  const auto* solve = c.field("jaxprs", "solve").get_if<front::Region>();
-  c.require(solve != nullptr && *solve != nullptr, "there is no 'solve'");
-  return run_region(c, **solve, joined(c.in.subspan(first, count), c.in.subspan(all)));
+  const auto params = front::LinearSolveParams::read(c.eqn);
+  c.require(params.consts <= c.in.size(), "a count of operands is out of range");
+  const auto consts = c.in.subspan(params.first_const, params.solve_consts);
+  return run_region(c, *params.solve, joined(consts, c.in.subspan(params.consts)));
 }
 
 constexpr Row kRows[] = {
-    {"checkpoint", call},
-    {"closed_call", call},
     {"cond", cond},
-    {"core_call", call},
-    {"custom_jvp_call", call},
     {"custom_linear_solve", custom_linear_solve},
-    {"custom_vjp_call", call},
-    {"custom_vjp_call_jaxpr", call},
-    {"jit", call},
-    {"pjit", call},
-    {"remat", call},
-    {"remat2", call},
     {"scan", scan},
     {"while", while_loop},
 };
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 
 }  // namespace
+
 std::span<const Row> control_rows() { return kRows; }
+
+const Row* call_row() {
+  static constexpr Row kCall{"call", call};
+  return &kCall;
+}
+
 }  // namespace jaxport::eval

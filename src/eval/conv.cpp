@@ -12,11 +12,9 @@ namespace {
 // The permutation that brings an array to (first dim, spatial dims, second dim), so that the sum
 // over input features runs over neighbours: lhs (batch, …, feature), rhs (out feature, …, in
 // feature), result (batch, …, feature).
-Ints spatial_in_the_middle(const Call& c, std::string_view field) {
-  Ints spec = c.axes(c.field("dimension_numbers", field), c.rank(0));
-  c.require(std::ssize(spec) == c.rank(0) && spec.size() >= 2, "'dimension_numbers' are malformed");
-  std::rotate(spec.begin() + 1, spec.begin() + 2, spec.end());
-  return spec;
+Ints spatial_in_the_middle(Ints dims) {
+  std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+  return dims;
 }
 
 struct ConvSizes {
@@ -26,13 +24,14 @@ struct ConvSizes {
   std::int64_t operand_positions, kernel_positions;
 };
 
-ConvSizes conv_sizes(const Call& c, const Shape& lhs, const Shape& rhs, const Shape& out) {
+ConvSizes conv_sizes(const Call& c, const front::ConvParams& conv, const Shape& lhs,
+                     const Shape& rhs, const Shape& out) {
   ConvSizes n{};
   n.batch = out.front();
   n.in_features = rhs.back();
   n.out_features = rhs.front();
-  n.feature_groups = c.integer("feature_group_count");
-  n.batch_groups = c.integer("batch_group_count");
+  n.feature_groups = c.bound(conv.feature_groups);
+  n.batch_groups = conv.batch_groups;
   n.lhs_features = lhs.back();
   n.operand_positions = element_count(std::span(lhs).subspan(1, lhs.size() - 2));
   n.kernel_positions = element_count(std::span(rhs).subspan(1, rhs.size() - 2));
@@ -49,19 +48,13 @@ ConvSizes conv_sizes(const Call& c, const Shape& lhs, const Shape& rhs, const Sh
 }
 
 // `lhs` and `rhs` are shapes with the spatial dims in the middle. High padding is in the result.
-std::vector<WindowDim> spatial_dims(const Call& c, const Shape& lhs, const Shape& rhs) {
-  const std::size_t count = lhs.size() - 2;
-  const Ints strides = c.integers_or("window_strides", count, 1);
-  const Ints base = c.integers_or("lhs_dilation", count, 1);
-  const Ints dilation = c.integers_or("rhs_dilation", count, 1);
-  const std::vector<Ints> padding = c.integer_lists("padding");
-  c.require(padding.size() == count, "'padding' needs one entry for each spatial dim");
+std::vector<WindowDim> spatial_dims(const Call& c, const front::ConvParams& conv, const Shape& lhs,
+                                    const Shape& rhs) {
   std::vector<WindowDim> dims;
-  for (std::size_t i = 0; i < count; ++i) {
-    c.require(padding[i].size() == 2, "'padding' has a bad entry");
-    c.require(std::min({strides[i], base[i], dilation[i]}) >= 1,
-              "a stride or a dilation is less than 1");
-    dims.push_back({lhs[i + 1], rhs[i + 1], strides[i], padding[i][0], base[i], dilation[i]});
+  for (std::size_t i = 0; i < conv.padding.size(); ++i) {
+    const front::Padding& padding = conv.padding[i];
+    dims.push_back({lhs[i + 1], rhs[i + 1], conv.stride[i], c.bound(padding.low),
+                    padding.interior + 1, conv.rhs_dilation[i]});
   }
   return dims;
 }
@@ -124,16 +117,18 @@ Ints inverse(const Ints& permutation) {
 
 Results conv_general_dilated(const Call& c) {
   c.require_counts(2, 1);
-  c.require(c.rank(0) >= 2 && c.rank(1) == c.rank(0), "operands of different ranks");
+  const auto conv = front::ConvParams::read(c.eqn);
+  c.require(c.rank(0) == std::ssize(conv.lhs) && c.rank(1) == c.rank(0),
+            "'dimension_numbers' do not fit the operands");
   const Shape shape = c.out_shape();
   c.require(std::ssize(shape) == c.rank(0), "the result has another rank");
-  const Tensor lhs = transposed(c.in[0], spatial_in_the_middle(c, "lhs_spec"));
-  const Tensor rhs = transposed(c.in[1], spatial_in_the_middle(c, "rhs_spec"));
-  const Ints out_order = spatial_in_the_middle(c, "out_spec");
+  const Tensor lhs = transposed(c.in[0], spatial_in_the_middle(conv.lhs));
+  const Tensor rhs = transposed(c.in[1], spatial_in_the_middle(conv.rhs));
+  const Ints out_order = spatial_in_the_middle(conv.out);
   Shape out;
   for (const std::int64_t dim : out_order) out.push_back(shape[dim]);
-  const ConvSizes sizes = conv_sizes(c, lhs.shape, rhs.shape, out);
-  const auto taps = taps_of(spatial_dims(c, lhs.shape, rhs.shape), out);
+  const ConvSizes sizes = conv_sizes(c, conv, lhs.shape, rhs.shape, out);
+  const auto taps = taps_of(spatial_dims(c, conv, lhs.shape, rhs.shape), out);
   const DType dtype = c.out_dtype();
   return with_class<Results>(
       accumulator_class_of(dtype),

@@ -46,10 +46,11 @@ void accumulate(Array<T>& x, const Line& line, bool reverse, const Op& op) {
 template <auto Op>
 Results cumulate(const Call& c) {
   c.require_counts(1, 1);
-  const Line line = line_along(c.shape(0), c.axis("axis", c.rank(0)));
-  const bool reverse = c.flag("reverse");
+  const auto [axis, reverse] = front::CumulativeParams::read(c.eqn);
+  const Line line = line_along(c.shape(0), c.checked({axis}, c.rank(0))[0]);
   const DType dtype = c.in[0].dtype;
-  const auto run_along = [&]<class T>(T) -> Results requires Takes<decltype(Op), T, 2> {
+  const auto run_along =
+      [&, reverse = reverse ]<class T>(T) -> Results requires Takes<decltype(Op), T, 2> {
     Array<T> x = load_all<T>(c.in[0]);
     accumulate(x, line, reverse, Op);
     return {store_all(x, c.out_dtype(), c.shape(0))};

@@ -13,7 +13,7 @@ namespace {
 // far and the next elements, one of each array.
 class RegionFold {
  public:
-  explicit RegionFold(const Call& c) : c_(c) {
+  RegionFold(const Call& c, const front::Function& combine) : c_(c), combine_(combine) {
     c_.require(!c_.out.empty() && c_.in.size() == 2 * c_.out.size(),
                "needs an array for each result");
     for (std::size_t i = 0; i < c_.out.size(); ++i) {
@@ -35,7 +35,7 @@ class RegionFold {
   void take(std::int64_t offset) {
     Results operands = totals_;
     for (std::size_t i = 0; i < count(); ++i) operands.push_back(element(c_.in[i], offset));
-    totals_ = run(c_.region("jaxpr"), operands, c_.bindings);
+    totals_ = run(combine_, operands, c_.bindings);
     c_.require(totals_.size() == count(), "the region has another number of results");
   }
 
@@ -55,13 +55,15 @@ class RegionFold {
 
  private:
   const Call& c_;
+  const front::Function& combine_;
   Results totals_;
   std::vector<MutableTensor> out_;
 };
 
 Results reduce(const Call& c) {
-  RegionFold fold(c);
-  const Ints axes = c.axes("dimensions", c.rank(0));
+  const auto params = front::ReduceParams::read(c.eqn);
+  RegionFold fold(c, *params.combine);
+  const Ints& axes = c.checked(params.axes, c.rank(0));
   const Ints strides = row_major_strides(c.shape(0));
   Shape kept, reduced;
   Ints kept_strides, reduced_strides;
@@ -85,7 +87,7 @@ Results reduce(const Call& c) {
 
 // Elements in the padding take no part, as in XLA on CPU.
 Results reduce_window(const Call& c) {
-  RegionFold fold(c);
+  RegionFold fold(c, *front::get_region(c.eqn, "jaxpr"));
   const std::vector<WindowDim> dims = window_dims(c);
   const Ints strides = row_major_strides(c.shape(0));
   const Shape shape = c.out_shape();

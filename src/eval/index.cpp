@@ -11,45 +11,16 @@
 namespace jaxport::eval {
 namespace {
 
-IndexDims gather_dims(const Call& c) {
-  const auto dims = [&](std::string_view field, std::int64_t rank) {
-    return c.axes(c.field("dimension_numbers", field), rank);
-  };
-  const std::int64_t batch_rank = std::max<std::int64_t>(c.rank(1) - 1, 0);
-  IndexDims found{dims("offset_dims", std::ssize(c.out[0].shape)),
-                  dims("collapsed_slice_dims", c.rank(0)), dims("start_index_map", c.rank(0)),
-                  dims("operand_batching_dims", c.rank(0)),
-                  dims("start_indices_batching_dims", batch_rank)};
-  return found;
-}
-
-// What an out-of-bounds window is filled with: fill_value, or JAX's choice for the dtype.
-Tensor fill_element(const Call& c) {
-  const DType dtype = c.out_dtype();
-  if (c.has("fill_value")) {
-    const front::Attr& value = c.attr("fill_value");
-    if (const auto* number = value.get_if<double>()) return scalar(dtype, *number);
-    if (const auto* truth = value.get_if<bool>()) return int_scalar(dtype, *truth);
-    if (const auto* integer = value.get_if<std::int64_t>()) return int_scalar(dtype, *integer);
-    c.fail("'fill_value' is not a number");
-  }
-  if (is_signed(dtype)) return int_scalar(dtype, lowest<std::int64_t>(dtype));
-  if (is_unsigned(dtype)) return int_scalar(dtype, -1);
-  if (dtype == DType::kBool) return int_scalar(dtype, 1);
-  return scalar(dtype, std::numeric_limits<double>::quiet_NaN());
-}
-
 Results gather(const Call& c) {
   c.require_counts(2, 1);
   c.require(c.in[0].dtype == c.out_dtype(), "the result has another dtype");
-  const std::string mode = c.text("mode");
-  const bool clips = mode == "clip" || mode == "promise_in_bounds";
-  c.require(clips || mode == "fill_or_drop", "unknown 'mode'");
+  const auto params = front::GatherParams::read(c.eqn);
+  const bool clips = params.mode == "clip" || params.mode == "promise_in_bounds";
+  c.require(clips || params.mode == "fill_or_drop", "unknown 'mode'");
   const Shape shape = c.out_shape();
-  const IndexWindows windows(c, gather_dims(c), c.shape(0), c.in[1], c.integers("slice_sizes"),
-                             shape);
-  MutableTensor out =
-      clips ? allocate(c.out_dtype(), shape) : filled(c.out_dtype(), shape, fill_element(c));
+  const IndexWindows windows(c, params, c.shape(0), c.in[1], c.bound(params.slice_sizes), shape);
+  MutableTensor out = clips ? allocate(c.out_dtype(), shape)
+                            : filled(c.out_dtype(), shape, params.fill(c.out_dtype()));
   const auto width = static_cast<std::int64_t>(byte_width(c.out_dtype()));
   windows.for_each(clips ? OutOfBounds::kClip : OutOfBounds::kSkip,
                    [&](std::int64_t to, std::optional<std::int64_t> from) {

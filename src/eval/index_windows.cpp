@@ -13,16 +13,16 @@ bool contains(const Ints& list, std::int64_t item) {
   return std::ranges::find(list, item) != list.end();
 }
 
-void check_operand_dims(const Call& c, const IndexDims& dims, std::size_t window_rank,
+void check_operand_dims(const Call& c, const front::IndexParams& dims, std::size_t window_rank,
                         std::size_t operand_rank) {
   c.require(window_rank == operand_rank, "a window has another rank than the operand");
-  c.require(dims.window_dims.size() + dims.collapsed_dims.size() + dims.operand_batch_dims.size() ==
-                operand_rank,
-            "the dimension numbers do not cover the operand");
-  for (const std::int64_t dim : dims.collapsed_dims) {
-    c.require(!contains(dims.operand_batch_dims, dim), "a dim is both collapsed and batched");
+  c.require(
+      dims.window_dims.size() + dims.dropped.size() + dims.operand_batching.size() == operand_rank,
+      "the dimension numbers do not cover the operand");
+  for (const std::int64_t dim : dims.dropped) {
+    c.require(!contains(dims.operand_batching, dim), "a dim is both collapsed and batched");
   }
-  c.require(dims.operand_batch_dims.size() == dims.index_batch_dims.size(),
+  c.require(dims.operand_batching.size() == dims.index_batching.size(),
             "batch dims of operand and indices differ in number");
 }
 
@@ -35,17 +35,22 @@ Ints all_offsets(const Shape& sizes, const Ints& strides) {
   return offsets;
 }
 
-IndexWindows::IndexWindows(const Call& c, const IndexDims& dims, const Shape& operand,
+IndexWindows::IndexWindows(const Call& c, const front::IndexParams& dims, const Shape& operand,
                            const Tensor& indices, const Shape& window, const Shape& outer)
     : dims_(dims),
       operand_(operand),
       window_(window),
       operand_strides_(row_major_strides(operand)) {
+  c.checked(dims.window_dims, std::ssize(outer));
+  for (const Ints* list : {&dims.dropped, &dims.map, &dims.operand_batching}) {
+    c.checked(*list, std::ssize(operand));
+  }
+  c.checked(dims.index_batching, std::max<std::int64_t>(std::ssize(indices.shape) - 1, 0));
   check_operand_dims(c, dims, window.size(), operand.size());
   c.require(is_integer(indices.dtype), "the indices are not integers");
-  c.require(!indices.shape.empty() &&
-                indices.shape.back() == static_cast<std::int64_t>(dims.operand_dims.size()),
-            "index vectors have another length");
+  c.require(
+      !indices.shape.empty() && indices.shape.back() == static_cast<std::int64_t>(dims.map.size()),
+      "index vectors have another length");
   batch_.assign(indices.shape.begin(), indices.shape.end() - 1);
   c.require(outer.size() == batch_.size() + dims.window_dims.size(), "an array has another rank");
 
@@ -58,7 +63,7 @@ IndexWindows::IndexWindows(const Call& c, const IndexDims& dims, const Shape& op
   Shape sizes;
   Ints in_operand, in_outer;
   for (std::int64_t i = 0; i < std::ssize(operand); ++i) {
-    if (contains(dims.collapsed_dims, i) || contains(dims.operand_batch_dims, i)) {
+    if (contains(dims.dropped, i) || contains(dims.operand_batching, i)) {
       c.require(window[i] <= 1, "a collapsed dim has a size over 1");
       continue;
     }
@@ -77,9 +82,9 @@ IndexWindows::IndexWindows(const Call& c, const IndexDims& dims, const Shape& op
 std::optional<std::int64_t> IndexWindows::operand_start(OutOfBounds mode, const Ints& batch,
                                                         std::span<const std::int64_t> index) const {
   Ints start(operand_.size(), 0);
-  for (std::size_t k = 0; k < index.size(); ++k) start[dims_.operand_dims[k]] = index[k];
-  for (std::size_t k = 0; k < dims_.operand_batch_dims.size(); ++k) {
-    start[dims_.operand_batch_dims[k]] = batch[dims_.index_batch_dims[k]];
+  for (std::size_t k = 0; k < index.size(); ++k) start[dims_.map[k]] = index[k];
+  for (std::size_t k = 0; k < dims_.operand_batching.size(); ++k) {
+    start[dims_.operand_batching[k]] = batch[dims_.index_batching[k]];
   }
   for (std::size_t i = 0; i < start.size(); ++i) {
     const std::int64_t last = operand_[i] - window_[i];
@@ -91,7 +96,7 @@ std::optional<std::int64_t> IndexWindows::operand_start(OutOfBounds mode, const 
 }
 
 void IndexWindows::for_each(OutOfBounds mode, const Visit& visit) const {
-  const std::size_t length = dims_.operand_dims.size();
+  const std::size_t length = dims_.map.size();
   std::span<const std::int64_t> rest = indices_;
   for (Odometer at(batch_); at.valid(); at.next()) {
     visit(offset_of(at.index(), batch_strides_),

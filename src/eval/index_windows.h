@@ -11,22 +11,14 @@
 
 namespace jaxport::eval {
 
-// The fields of GatherDimensionNumbers and ScatterDimensionNumbers under common names.
-struct IndexDims {
-  Ints window_dims;     // of the outer array: offset_dims, update_window_dims
-  Ints collapsed_dims;  // of the operand: collapsed_slice_dims, inserted_window_dims
-  Ints operand_dims;    // one for each entry of an index vector
-  Ints operand_batch_dims, index_batch_dims;
-};
-
 enum class OutOfBounds : std::uint8_t { kClip, kSkip };
 
 class IndexWindows {
  public:
   // `window` is the size of a window along each dim of the operand. Index vectors lie along the
-  // last dim of `indices`. E041 when the parts do not fit.
-  IndexWindows(const Call& c, const IndexDims& dims, const Shape& operand, const Tensor& indices,
-               const Shape& window, const Shape& outer);
+  // last dim of `indices`, whose windows lie in `outer`. E041 when the parts do not fit.
+  IndexWindows(const Call& c, const front::IndexParams& dims, const Shape& operand,
+               const Tensor& indices, const Shape& window, const Shape& outer);
 
   // Elements of one window, relative to its first: in the operand and in the outer array.
   const Ints& operand_steps() const { return operand_steps_; }
@@ -41,7 +33,7 @@ class IndexWindows {
   std::optional<std::int64_t> operand_start(OutOfBounds mode, const Ints& batch,
                                             std::span<const std::int64_t> index) const;
 
-  IndexDims dims_;
+  front::IndexParams dims_;
   Shape operand_, window_, batch_;
   Ints operand_strides_, batch_strides_;  // batch_strides_: of the outer array
   Ints operand_steps_, outer_steps_;

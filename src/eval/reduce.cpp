@@ -50,7 +50,7 @@ void for_each_in_row(const Rows& rows, std::int64_t row, const Visit& visit) {
 template <class Monoid>
 Results reduce(const Call& c) {
   c.require_counts(1, 1);
-  Ints axes = c.axes("axes", c.rank(0));
+  Ints axes = c.checked(front::ReduceParams::read(c.eqn).axes, c.rank(0));
   std::ranges::sort(axes);
   const Rows rows = rows_over(c.in[0], axes);
   const Shape shape = c.out_shape();
@@ -72,7 +72,7 @@ Results reduce(const Call& c) {
 template <auto Better>
 Results arg_reduce(const Call& c) {
   c.require_counts(1, 1);
-  const Ints axes = c.axes("axes", c.rank(0));
+  const Ints axes = c.checked(front::ReduceParams::read(c.eqn).axes, c.rank(0));
   c.require(axes.size() == 1, "needs one axis");
   const Rows rows = rows_over(c.in[0], axes);
   c.require(rows.inner > 0, "the axis is empty");

@@ -10,41 +10,30 @@
 namespace jaxport::eval {
 namespace {
 
-IndexDims scatter_dims(const Call& c) {
-  const auto dims = [&](std::string_view field, std::int64_t rank) {
-    return c.axes(c.field("dimension_numbers", field), rank);
-  };
-  const std::int64_t batch_rank = std::max<std::int64_t>(c.rank(1) - 1, 0);
-  return {dims("update_window_dims", c.rank(2)), dims("inserted_window_dims", c.rank(0)),
-          dims("scatter_dims_to_operand_dims", c.rank(0)), dims("operand_batching_dims", c.rank(0)),
-          dims("scatter_indices_batching_dims", batch_rank)};
-}
-
 // Window sizes along the operand's dims, from the shape of the updates.
-Shape window_of(const Call& c, const IndexDims& dims) {
+Shape window_of(const Call& c, const front::IndexParams& dims) {
   Shape window(c.shape(0).size(), 1);
   std::size_t next = 0;
   for (std::int64_t i = 0; i < c.rank(0); ++i) {
     const auto is_in = [i](const Ints& list) { return std::ranges::find(list, i) != list.end(); };
-    if (is_in(dims.collapsed_dims) || is_in(dims.operand_batch_dims)) continue;
+    if (is_in(dims.dropped) || is_in(dims.operand_batching)) continue;
     c.require(next < dims.window_dims.size(), "the dimension numbers do not cover the operand");
-    window[i] = c.shape(2)[dims.window_dims[next++]];
+    window[i] = c.shape(2)[c.checked(dims.window_dims, c.rank(2))[next++]];
   }
   return window;
 }
 
 // Calls combine(element of the operand, element of the updates) in the order of the indices.
 template <class Combine>
-void for_each_update(const Call& c, const Combine& combine) {
+void for_each_update(const Call& c, const front::ScatterParams& params, const Combine& combine) {
   c.require_counts(3, 1);
   c.require(c.in[0].dtype == c.in[2].dtype, "operands of different dtypes");
-  const std::string mode = c.text("mode");
-  const bool clips = mode == "clip";
+  const bool clips = params.mode == "clip";
   // Lowering says "inside" where it has made sure of it.
   constexpr std::string_view kSkipping[] = {"fill_or_drop", "inside", "promise_in_bounds"};
-  c.require(clips || std::ranges::find(kSkipping, mode) != std::end(kSkipping), "unknown 'mode'");
-  const IndexDims dims = scatter_dims(c);
-  const IndexWindows windows(c, dims, c.shape(0), c.in[1], window_of(c, dims), c.shape(2));
+  c.require(clips || std::ranges::find(kSkipping, params.mode) != std::end(kSkipping),
+            "unknown 'mode'");
+  const IndexWindows windows(c, params, c.shape(0), c.in[1], window_of(c, params), c.shape(2));
   windows.for_each(clips ? OutOfBounds::kClip : OutOfBounds::kSkip,
                    [&](std::int64_t from, std::optional<std::int64_t> to) {
                      if (!to) return;
@@ -58,12 +47,12 @@ void for_each_update(const Call& c, const Combine& combine) {
 Results scatter(const Call& c) {
   c.require_counts(3, 1);
   MutableTensor out = copy_of(c.in[0]);
-  const bool computes = c.has("update_jaxpr") && c.attr("update_jaxpr").get_if<front::Region>();
-  for_each_update(c, [&](std::int64_t to, std::int64_t from) {
+  const auto params = front::ScatterParams::read(c.eqn);
+  for_each_update(c, params, [&](std::int64_t to, std::int64_t from) {
     Tensor value = element(c.in[2], from);
-    if (computes) {
+    if (params.update) {
       const Tensor operands[] = {element(out.tensor, to), value};
-      const Results results = run(c.region("update_jaxpr"), operands, c.bindings);
+      const Results results = run(*params.update, operands, c.bindings);
       c.require(results.size() == 1 && results[0].is_scalar() && results[0].dtype == value.dtype,
                 "'update_jaxpr' does not give one element");
       value = results[0];
@@ -79,7 +68,7 @@ Results scatter_with(const Call& c) {
   c.require_counts(3, 1);
   MutableTensor out = copy_of(c.in[0]);
   const auto combine = [&]<class T>(T) requires Takes<decltype(Op), T, 2> {
-    for_each_update(c, [&](std::int64_t to, std::int64_t from) {
+    for_each_update(c, front::ScatterParams::read(c.eqn), [&](std::int64_t to, std::int64_t from) {
       T old, update;
       load(out.tensor, to, 1, &old);
       load(c.in[2], from, 1, &update);

@@ -108,17 +108,16 @@ Tensor sliced(const Call& c, const Tensor& tensor, const Ints& start, const Ints
 
 Results slice(const Call& c) {
   c.require_counts(1, 1);
-  const std::size_t rank = c.shape(0).size();
-  const Ints start = c.integers_or("start_indices", rank, 0);
-  const Ints strides = c.integers_or("strides", rank, 1);
+  const auto params = front::SliceParams::read(c.eqn);
+  const Ints start = c.bound(params.start), limit = c.bound(params.limit), &stride = params.stride;
   const Shape shape = c.out_shape();
-  const Ints limits = c.has("limit_indices") ? c.integers("limit_indices") : Ints{};
-  for (std::size_t i = 0; i < limits.size() && limits.size() == shape.size(); ++i) {
-    c.require(strides[i] > 0, "a stride is not positive");
-    const std::int64_t taken = (limits[i] - start[i] + strides[i] - 1) / strides[i];
+  c.require(start.size() == c.shape(0).size() && shape.size() == start.size(),
+            "one range is needed for each dim");
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::int64_t taken = (limit[i] - start[i] + stride[i] - 1) / stride[i];
     c.require(shape[i] == taken, "the result has another size than declared");
   }
-  return {sliced(c, c.in[0], start, strides, shape)};
+  return {sliced(c, c.in[0], start, stride, shape)};
 }
 
 // The results are the pieces along `axis`, in order.
@@ -167,7 +166,7 @@ Kept kept_by_padding(std::int64_t size, std::int64_t low, std::int64_t step, std
 // result's shape already knows high.
 Results pad(const Call& c) {
   c.require_counts(2, 1);
-  const std::vector<Ints> config = c.integer_lists("padding_config");
+  const front::Paddings config = front::PadParams::read(c.eqn).config;
   c.require(config.size() == c.shape(0).size(), "'padding_config' needs one entry for each dim");
   c.require(c.in[1].size() == 1, "the padding value is not a scalar");
   for (const Tensor& operand : c.in) {
@@ -179,9 +178,8 @@ Results pad(const Call& c) {
   Ints first;
   Shape count;
   for (std::size_t i = 0; i < config.size(); ++i) {
-    c.require(config[i].size() == 3 && config[i][2] >= 0, "'padding_config' has a bad entry");
-    const std::int64_t step = config[i][2] + 1;
-    const Kept kept = kept_by_padding(c.shape(0)[i], config[i][0], step, out.tensor.shape[i]);
+    const std::int64_t low = c.bound(config[i].low), step = c.bound(config[i].interior) + 1;
+    const Kept kept = kept_by_padding(c.shape(0)[i], low, step, out.tensor.shape[i]);
     first.push_back(kept.count == 0 ? 0 : kept.first);
     count.push_back(kept.count);
     if (kept.count > 0) window.offset += kept.position * window.strides[i];

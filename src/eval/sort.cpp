@@ -101,15 +101,15 @@ Tensor reordered(const Tensor& tensor, const Array<std::int64_t>& order, Shape s
 // Sorts all operands by the first num_keys of them.
 Results sort(const Call& c) {
   c.require(!c.in.empty(), "needs an operand");
-  const std::int64_t rank = c.rank(0), axis = c.axis("dimension", rank);
-  const std::int64_t key_count = c.integer("num_keys");
-  c.require(key_count >= 1 && key_count <= std::ssize(c.in), "'num_keys' is out of range");
+  const auto params = front::SortParams::read(c.eqn);
+  const std::int64_t rank = c.rank(0), axis = c.checked({params.axis}, rank)[0];
+  c.require(params.keys >= 1 && params.keys <= c.in.size(), "'num_keys' is out of range");
   Results rows;
   std::vector<Array<Key>> keys;
   for (const Tensor& operand : c.in) {
     c.require(operand.shape == c.shape(0), "operands of different shapes");
     rows.push_back(transposed(operand, axis_last(rank, axis)));
-    if (std::ssize(rows) <= key_count) append_keys(c, rows.back(), FloatOrder::kNumeric, keys);
+    if (rows.size() <= params.keys) append_keys(c, rows.back(), FloatOrder::kNumeric, keys);
   }
   if (c.in[0].size() == 0) return {c.in.begin(), c.in.end()};
   const Array<std::int64_t> order = sorted_order(keys, c.shape(0)[axis]);

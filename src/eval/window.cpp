@@ -46,19 +46,13 @@ static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 }  // namespace
 
 std::vector<WindowDim> window_dims(const Call& c) {
-  const std::size_t rank = c.shape(0).size();
-  const Ints sizes = c.integers_or("window_dimensions", rank, 1);
-  const Ints strides = c.integers_or("window_strides", rank, 1);
-  const Ints base = c.integers_or("base_dilation", rank, 1);
-  const Ints dilation = c.integers_or("window_dilation", rank, 1);
-  const std::vector<Ints> padding = c.integer_lists("padding");
-  c.require(padding.size() == rank, "'padding' needs one entry for each dim");
+  const auto window = front::WindowParams::read(c.eqn);
+  c.require(window.size.size() == c.shape(0).size(), "the window has another rank");
   std::vector<WindowDim> dims;
-  for (std::size_t i = 0; i < rank; ++i) {
-    c.require(padding[i].size() == 2, "'padding' has a bad entry");
-    c.require(std::min({strides[i], base[i], dilation[i]}) >= 1 && sizes[i] >= 0,
-              "a stride, dilation or window is too small");
-    dims.push_back({c.shape(0)[i], sizes[i], strides[i], padding[i][0], base[i], dilation[i]});
+  for (std::size_t i = 0; i < window.size.size(); ++i) {
+    const front::Padding& padding = window.padding[i];
+    dims.push_back({c.shape(0)[i], window.size[i], window.stride[i], c.bound(padding.low),
+                    padding.interior + 1, window.dilation[i]});
   }
   return dims;
 }

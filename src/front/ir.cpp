@@ -149,6 +149,9 @@ std::uint64_t hash_location(const Location& location) {
 
 }  // namespace
 
+Attr::Attr(const Ints& numbers) : value(List(numbers.begin(), numbers.end())) {}
+Attr::Attr(const Dims& sizes) : value(List(sizes.begin(), sizes.end())) {}
+
 Record::Record() = default;
 Record::Record(std::string record_name, std::vector<std::pair<std::string, Attr>> record_fields)
     : name(std::move(record_name)), fields(std::move(record_fields)) {}
@@ -217,6 +220,16 @@ const Attr* find(const Attrs& attrs, std::string_view name) {
   const auto found = std::ranges::lower_bound(
       attrs, name, {}, [](const auto& entry) { return std::string_view(entry.first); });
   return found != attrs.end() && found->first == name ? &found->second : nullptr;
+}
+
+void set(Attrs& attrs, std::string_view name, Attr value) {
+  const auto place = std::ranges::lower_bound(
+      attrs, name, {}, [](const auto& entry) { return std::string_view(entry.first); });
+  if (place != attrs.end() && place->first == name) {
+    place->second = std::move(value);
+  } else {
+    attrs.emplace(place, name, std::move(value));
+  }
 }
 
 bool equivalent(const Function& a, const Function& b) { return Comparison(a, b).run(); }

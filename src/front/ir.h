@@ -2,6 +2,7 @@
 // Front IR: a jaxpr as typed, positional SSA data. Text form: .jir (front/text.h).
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -51,11 +52,38 @@ struct Opaque {
 using Region = std::shared_ptr<const Function>;  // a nested jaxpr, closed over its constants
 struct None {};
 
-// One parameter of an equation: a typed tree.
+// One parameter of an equation: a typed tree. What it may hold becomes one by itself, so that lists
+// are written as List{low, 0, "mode"}.
 struct Attr {
   std::variant<None, bool, std::int64_t, double, std::string, DType, Dim, Enum, List, Record,
                Region, Tensor, Opaque>
       value;
+
+  // NOLINTBEGIN(google-explicit-constructor)
+  Attr(None = {}) {}
+  template <std::integral T>
+  Attr(T number) {
+    if constexpr (std::same_as<T, bool>) {
+      value = number;
+    } else {
+      value = static_cast<std::int64_t>(number);
+    }
+  }
+  Attr(double number) : value(number) {}
+  Attr(std::string text) : value(std::move(text)) {}
+  Attr(const char* text) : value(std::string(text)) {}
+  Attr(DType dtype) : value(dtype) {}
+  Attr(Dim dim) : value(std::move(dim)) {}
+  Attr(Enum choice) : value(std::move(choice)) {}
+  Attr(List items) : value(std::move(items)) {}
+  Attr(Record record) : value(std::move(record)) {}
+  Attr(Region region) : value(std::move(region)) {}
+  Attr(Tensor tensor) : value(std::move(tensor)) {}
+  Attr(Opaque opaque) : value(std::move(opaque)) {}
+  Attr(const Ints& numbers);  // as a list
+  Attr(const Dims& sizes);    // as a list
+  // NOLINTEND(google-explicit-constructor)
+
   template <class T>
   const T* get_if() const {
     return std::get_if<T>(&value);
@@ -67,6 +95,7 @@ bool operator==(const Attr& a, const Attr& b);
 std::uint64_t hash(const Attr& attr);
 std::uint64_t hash(const Attrs& attrs);
 const Attr* find(const Attrs& attrs, std::string_view name);  // nullptr when absent
+void set(Attrs& attrs, std::string_view name, Attr value);    // added when absent
 
 using ValueId = std::uint32_t;
 
@@ -139,17 +168,5 @@ struct Module {
 // Throws Error E030 when an operand is undefined or defined later, a name or id is used twice,
 // a region's signature does not fit, or a constant's type differs from its value's.
 void verify(const Module& module);
-
-// Typed reading of parameters. Each throws Error E031 naming the primitive and the parameter when
-// it is missing or of another type.
-bool get_bool(const Eqn& eqn, std::string_view name);
-std::int64_t get_int(const Eqn& eqn, std::string_view name);
-double get_double(const Eqn& eqn, std::string_view name);
-std::string get_string(const Eqn& eqn, std::string_view name);  // strings and enums
-DType get_dtype(const Eqn& eqn, std::string_view name);
-std::vector<std::int64_t> get_ints(const Eqn& eqn, std::string_view name);
-Dim get_dim(const Eqn& eqn, std::string_view name);    // an integer or a symbolic dim
-Dims get_dims(const Eqn& eqn, std::string_view name);  // integers and symbolic dims
-const Function& get_region(const Eqn& eqn, std::string_view name);
 
 }  // namespace jaxport::front

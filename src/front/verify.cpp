@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "front/ir.h"
+#include "front/params.h"
 #include "front/text.h"
 #include "jaxport/error.h"
 #include "support/hash_index.h"
@@ -115,7 +115,13 @@ class Verifier {
       }
     }
     for (const auto& [name, attr] : eqn.attrs) check_regions(attr);
-    check_signatures(eqn);
+    try {
+      check_signatures(eqn);
+    } catch (Error& error) {  // E031 of a parameter does not know where it is
+      if (!error.equation().empty()) throw;
+      throw located(std::move(error), module_.locations[eqn.location])
+          .equation(print(function_, eqn));
+    }
   }
 
   void check_regions(const Attr& attr) const {
@@ -134,20 +140,13 @@ class Verifier {
     if (eqn.primitive == "scan") return check_scan(eqn, in, out);
     if (eqn.primitive == "while") return check_while(eqn, in, out);
     if (eqn.primitive == "cond") return check_cond(eqn, in, out);
-    static constexpr std::string_view kCalls[] = {
-        "call", "checkpoint", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call",
-        "jit",  "pjit",       "remat2"};
-    for (const std::string_view call : kCalls) {
-      if (eqn.primitive != call) continue;
-      check_signature(find(eqn.attrs, "jaxpr"), "jaxpr", in, out);
-      check_signature(find(eqn.attrs, "call_jaxpr"), "call_jaxpr", in, out);
+    if (const CallRow* call = find_call(eqn.primitive)) {
+      check_signature(*get_region(eqn, call->region), call->region, in, out);
     }
   }
 
-  void check_signature(const Attr* attr, std::string_view name, const Types& in,
+  void check_signature(const Function& region, std::string_view name, const Types& in,
                        const Types& out) const {
-    if (attr == nullptr || attr->get_if<Region>() == nullptr) return;
-    const Function& region = **attr->get_if<Region>();
     check_types(fmt::format("operands of '{}'", name), types_of(region, region.params), in);
     check_types(fmt::format("results of '{}'", name), types_of(region, region.results), out);
   }
@@ -160,44 +159,27 @@ class Verifier {
   }
 
   void check_cond(const Eqn& eqn, const Types& in, const Types& out) const {
-    const Attr* branches = find(eqn.attrs, "branches");
-    if (branches == nullptr || branches->get_if<List>() == nullptr) return;
     if (in.empty()) fail("cond needs an index as its first operand");
-    for (const Attr& branch : *branches->get_if<List>()) {
-      check_signature(&branch, "branches", slice(in, 1, in.size() - 1), out);
+    for (const Region& branch : CondParams::read(eqn).branches) {
+      check_signature(*branch, "branches", slice(in, 1, in.size() - 1), out);
     }
-  }
-
-  // Counts such as num_consts; nullopt when this version of JAX does not give them.
-  std::optional<std::size_t> count(const Eqn& eqn, std::string_view name, std::size_t limit) const {
-    if (find(eqn.attrs, name) == nullptr) return std::nullopt;
-    const std::int64_t value = get_int(eqn, name);
-    if (value < 0 || static_cast<std::size_t>(value) > limit) {
-      fail(fmt::format("{} = {} does not fit {} operands", name, value, limit));
-    }
-    return static_cast<std::size_t>(value);
   }
 
   void check_while(const Eqn& eqn, const Types& in, const Types& out) const {
-    const auto cond_consts = count(eqn, "cond_nconsts", in.size());
-    const auto body_consts = count(eqn, "body_nconsts", in.size());
-    if (!cond_consts || !body_consts) return;
-    const std::size_t consts = *cond_consts + *body_consts;
-    if (consts > in.size()) fail("more constants than operands");
-    const Types carry = slice(in, consts, in.size() - consts);
+    const WhileParams loop = WhileParams::read(eqn);
+    if (loop.consts() > in.size()) fail("more constants than operands");
+    const Types carry = slice(in, loop.consts(), in.size() - loop.consts());
     check_types("results", out, carry);
-    check_signature(find(eqn.attrs, "cond_jaxpr"), "cond_jaxpr",
-                    concat(slice(in, 0, *cond_consts), carry), {condition_type(eqn, carry)});
-    check_signature(find(eqn.attrs, "body_jaxpr"), "body_jaxpr",
-                    concat(slice(in, *cond_consts, *body_consts), carry), carry);
+    check_signature(*loop.cond, "cond_jaxpr", concat(slice(in, 0, loop.cond_consts), carry),
+                    {condition_type(*loop.cond, carry)});
+    check_signature(*loop.body, "body_jaxpr",
+                    concat(slice(in, loop.cond_consts, loop.body_consts), carry), carry);
   }
 
   // A scalar, or under vmap one bool for each element of the batch, whose dims lead every carry.
-  Type condition_type(const Eqn& eqn, const Types& carry) const {
-    const Attr* attr = find(eqn.attrs, "cond_jaxpr");
-    const Region* region = attr == nullptr ? nullptr : attr->get_if<Region>();
-    if (region == nullptr || (*region)->results.size() != 1) return {DType::kBool, {}};
-    const Dims& batch = (*region)->type((*region)->results[0]).shape;
+  static Type condition_type(const Function& cond, const Types& carry) {
+    if (cond.results.size() != 1) return {DType::kBool, {}};
+    const Dims& batch = cond.type(cond.results[0]).shape;
     for (const Type& type : carry) {
       const bool leads = batch.size() <= type.shape.size() &&
                          std::equal(batch.begin(), batch.end(), type.shape.begin());
@@ -216,15 +198,13 @@ class Verifier {
   }
 
   void check_scan(const Eqn& eqn, const Types& in, const Types& out) const {
-    const auto consts = count(eqn, "num_consts", in.size());
-    const auto carry = count(eqn, "num_carry", out.size());
-    if (!consts || !carry) return;
-    const std::size_t before_xs = *consts + *carry;
-    if (before_xs > in.size()) fail("more constants and carries than operands");
-    check_signature(
-        find(eqn.attrs, "jaxpr"), "jaxpr",
-        concat(slice(in, 0, before_xs), steps(slice(in, before_xs, in.size() - before_xs))),
-        concat(slice(out, 0, *carry), steps(slice(out, *carry, out.size() - *carry))));
+    const ScanParams scan = ScanParams::read(eqn);
+    if (scan.first_x() > in.size()) fail("more constants and carries than operands");
+    if (scan.carries > out.size()) fail("more carries than results");
+    const std::size_t xs = in.size() - scan.first_x(), ys = out.size() - scan.carries;
+    check_signature(*scan.body, "jaxpr",
+                    concat(slice(in, 0, scan.first_x()), steps(slice(in, scan.first_x(), xs))),
+                    concat(slice(out, 0, scan.carries), steps(slice(out, scan.carries, ys))));
   }
 
   const Module& module_;

@@ -89,11 +89,9 @@ Values spread(Ctx& c, const Carry& carry, std::size_t count, const Values& outpu
 }
 
 Results while_loop(Ctx& c) {
-  const auto body_consts = static_cast<std::size_t>(c.param<std::int64_t>("body_nconsts"));
-  const std::size_t consts =
-      static_cast<std::size_t>(c.param<std::int64_t>("cond_nconsts")) + body_consts;
+  const auto loop = front::WhileParams::read(c.eqn());
   const std::size_t count = c.result_count();
-  const Carry carry(c, front::get_region(c.eqn(), "body_jaxpr"), body_consts, consts, count);
+  const Carry carry(c, *loop.body, loop.body_consts, loop.consts(), count);
   Values in{Value(), c.region(0, c.op, c.operands())[0]};
   append(in, carry.initial);
   const Graph body = subgraph(c.op, [&](Builder& op) {
@@ -111,18 +109,15 @@ Results while_loop(Ctx& c) {
 
 // --- scan
 
-struct ScanParts {
+struct ScanParts : front::ScanParams {
   explicit ScanParts(const Ctx& c)
-      : consts(static_cast<std::size_t>(c.param<std::int64_t>("num_consts"))),
-        carries(static_cast<std::size_t>(c.param<std::int64_t>("num_carry"))),
-        length(front::get_dim(c.eqn(), "length")),
-        carry(c, front::get_region(c.eqn(), "jaxpr"), consts, consts, carries) {}
+      : ScanParams(read(c.eqn())), carry(c, *body, consts, consts, carries) {}
 
   // The inputs of the body, then its outputs: the carry and one step of each y.
   Values step(Ctx& c, Builder& op) const {
     Values arguments = c.operands();
     carry.add_inputs(c, op, arguments);
-    for (std::size_t i = consts + carries; i < arguments.size(); ++i) {
+    for (std::size_t i = first_x(); i < arguments.size(); ++i) {
       front::Type type = c.in_type(i);
       type.shape.erase(type.shape.begin());
       arguments[i] = input(op, type);
@@ -136,8 +131,6 @@ struct ScanParts {
     return carry.carried.size() + c.result_count() - carries;
   }
 
-  std::size_t consts, carries;
-  Dim length;
   Carry carry;
 };
 
@@ -168,10 +161,9 @@ Values counted_loop(Ctx& c, const ScanParts& scan) {
 
 Results scan(Ctx& c) {
   const ScanParts scan(c);
-  const bool reverse = c.param<bool>("reverse");
-  const std::size_t first_x = scan.consts + scan.carries, ys = c.result_count() - scan.carries;
-  Values xs = tail(c.operands(), first_x);
-  if (xs.empty() && !scan.length.is_static() && (ys == 0 || !reverse)) {
+  const std::size_t ys = c.result_count() - scan.carries;
+  Values xs = tail(c.operands(), scan.first_x());
+  if (xs.empty() && !scan.length.is_static() && (ys == 0 || !scan.reverse)) {
     return spread(c, scan.carry, scan.carries, counted_loop(c, scan));
   }
   const bool has_xs = !xs.empty();
@@ -186,7 +178,7 @@ Results scan(Ctx& c) {
       return outputs;
     });
     onnx::Args args{{"body", body}, {"num_scan_inputs", std::ssize(xs)}};
-    if (reverse) {
+    if (scan.reverse) {
       args.emplace_back("scan_input_directions", Ints(xs.size(), 1));
       args.emplace_back("scan_output_directions", Ints(ys, 1));
     }

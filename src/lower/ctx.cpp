@@ -35,16 +35,6 @@ void Ctx::unsupported(std::string why) const {
       .help("rewrite this part with other operations, or ask for it to be supported");
 }
 
-const front::Attr& Ctx::attr(std::string_view name) const {
-  if (const front::Attr* found = front::find(eqn_.attrs, name)) return *found;
-  throw Error("E031", fmt::format("primitive '{}' has no parameter '{}'", eqn_.primitive, name));
-}
-
-bool Ctx::has(std::string_view name) const {
-  const front::Attr* found = front::find(eqn_.attrs, name);
-  return found && !found->is_none();
-}
-
 template <>
 bool Ctx::param<bool>(std::string_view name) const {
   return front::get_bool(eqn_, name);

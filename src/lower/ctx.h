@@ -8,12 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "front/ir.h"
+#include "front/params.h"
 #include "onnx/expr.h"
 
 namespace jaxport::lower {
 
-using Ints = std::vector<std::int64_t>;
 using onnx::Value;
 using onnx::Values;
 
@@ -58,10 +57,9 @@ class Ctx {
   // param<Dims>("shape"), param<DType>("new_dtype"), param<std::string>("mode") (strings and
   // enums). E031 when missing or of another type.
   template <class T>
-  T param(std::string_view name) const;                  // defined in ctx.cpp for these types
-  const front::Attr& attr(std::string_view name) const;  // for records and nested lists
-  bool has(std::string_view name) const;                 // present and not None
-  const front::Eqn& eqn() const { return eqn_; }
+  T param(std::string_view name) const;  // defined in ctx.cpp for these types
+  bool has(std::string_view name) const { return front::has(eqn_, name); }
+  const front::Eqn& eqn() const { return eqn_; }  // for the records of front/params.h
 
   // --- values
   Value constant(Tensor tensor) { return op.constant(std::move(tensor)); }

@@ -17,11 +17,7 @@ struct Monoid {
   double neutral;
 };
 
-struct Along {
-  std::int64_t axis;
-  bool reverse;
-};
-Along along_of(Ctx& c) { return {c.param<std::int64_t>("axis"), c.param<bool>("reverse")}; }
+using Along = front::CumulativeParams;
 
 // In log2(n) steps: after step k an element has combined the 2^k that end with it.
 Value by_doubling(Ctx& c, Value x, const Along& along, const Monoid& monoid) {
@@ -65,7 +61,7 @@ Value by_scan(Ctx& c, Value x, const Along& along, const Monoid& monoid) {
 }
 
 Value cumulated(Ctx& c, Value x, const Monoid& monoid) {
-  const Along along = along_of(c);
+  const Along along = Along::read(c.eqn());
   const bool is_static = x.shape()[static_cast<std::size_t>(along.axis)].is_static();
   return is_static ? by_doubling(c, x, along, monoid) : by_scan(c, x, along, monoid);
 }
@@ -85,7 +81,7 @@ Value pair(onnx::Builder& op, Value a, Value b) {
 
 template <OpName Op>
 Results running_op(Ctx& c) {
-  const Along along = along_of(c);
+  const Along along = Along::read(c.eqn());
   const Value axis = c.op.scalar(static_cast<double>(along.axis), DType::kI64);
   return c.op.call(Op.text, {c.in(0), axis}, {{"reverse", along.reverse ? 1 : 0}});
 }
@@ -101,12 +97,9 @@ Results cummin(Ctx& c) { return cumulated(c, c.in(0), {pair<"Min">, kInfinity});
 Results cumprod(Ctx& c) { return cumulated(c, c.in(0), {pair<"Mul">, 1}); }
 
 front::Attrs reordered(const front::Eqn& eqn, const Ints& order) {
+  const auto at = std::ranges::find(order, Along::read(eqn).axis);
   front::Attrs attrs = eqn.attrs;
-  for (auto& [name, value] : attrs) {
-    if (name != "axis") continue;
-    const auto at = std::ranges::find(order, front::get_int(eqn, "axis"));
-    value = front::Attr{static_cast<std::int64_t>(at - order.begin())};
-  }
+  front::set(attrs, "axis", at - order.begin());
   return attrs;
 }
 

@@ -28,7 +28,7 @@ void define_inputs(Emission& e, const Values& arguments) {
   const Facts& facts = e.plan.facts;
   for (const Node* node : facts.order()) {
     if (node->kind != Kind::kInput) continue;
-    const auto index = static_cast<std::size_t>(*node->attr("index")->get_if<std::int64_t>());
+    const auto index = static_cast<std::size_t>(node->get<std::int64_t>("index"));
     const front::Type& type = facts.program.inputs[index].type;
     e.values.define(*node, arguments[index], positional(type, node->out));
   }

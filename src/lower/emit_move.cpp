@@ -69,17 +69,11 @@ Dim rest_of(const Labels& dim, Label label, const Dims& sizes) {
   return rest;
 }
 
-std::int64_t pick_index(const axis::Node& node) { return *node.attr("k")->get_if<std::int64_t>(); }
+std::int64_t pick_index(const axis::Node& node) { return node.get<std::int64_t>("k"); }
 
 // Which part of the operand a pick or slice takes: nodes with equal pieces are siblings.
 Piece taken_piece(const axis::Node& node, std::string_view role) {
   return label_pieces(node.edges[0].axes, node.sizes)[static_cast<std::size_t>(node.role(role)[0])];
-}
-
-Dim dim_attr(const axis::Node& node, std::string_view name) {
-  const front::Attr* attr = node.attr(name);
-  if (const auto* value = attr->get_if<std::int64_t>()) return Dim(*value);
-  return *attr->get_if<Dim>();
 }
 
 // Whether every element along the label that `pick` picks from is picked by somebody.
@@ -102,8 +96,7 @@ struct Part {
   std::int64_t stride;
 };
 Part part_of(const axis::Node& slice) {
-  return {dim_attr(slice, "start"), dim_attr(slice, "limit"),
-          *slice.attr("stride")->get_if<std::int64_t>()};
+  return {slice.get<Dim>("start"), slice.get<Dim>("limit"), slice.get<std::int64_t>("stride")};
 }
 
 // `arrangement` with `label` alone in its dim, in which it comes first.

@@ -123,7 +123,7 @@ namespace {
 
 Values emit_region(Emission& e, const Node& node, std::size_t region, onnx::Builder& builder,
                    const Values& arguments) {
-  const Plan& plan = *e.plan.regions.at(node.prim->regions[region].get());
+  const Plan& plan = *e.plan.regions.at(node.prim->regions[region]);
   ShapeValues shapes(builder, e.shapes);
   Emission inner{plan, plan.choice, builder, shapes};
   Values results = emit_program(inner, arguments);

@@ -129,7 +129,8 @@ void Facts::find_constants() {
   }
 }
 
-// A stored constant, or a pick or slice of one, needs no evaluation.
+// A stored constant, or a pick of one, needs no evaluation. All else is computed by the evaluator
+// that axis/fold.cpp uses for what is small.
 std::optional<ConstantView> Facts::view_of(const Node* node) const {
   if (node->kind == Kind::kConstant) return ConstantView{node->data, 0, dense_strides(*node)};
   if (node->kind != Kind::kPick) return std::nullopt;
@@ -142,7 +143,7 @@ std::optional<ConstantView> Facts::view_of(const Node* node) const {
     return operand->strides[static_cast<std::size_t>(piece.axis)] * piece.stride.value();
   };
   ConstantView view{operand->base, operand->offset, {}};
-  view.offset += *node->attr("k")->get_if<std::int64_t>() * stride(node->role("p")[0]);
+  view.offset += node->get<std::int64_t>("k") * stride(node->role("p")[0]);
   for (const axis::Labels& labels : node->out) view.strides.push_back(stride(labels[0]));
   return view;
 }

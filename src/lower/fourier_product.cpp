@@ -7,15 +7,12 @@
 #include <complex>
 
 #include "lower/fourier.h"
+#include "support/preferences.h"
 
 namespace jaxport::lower {
 namespace {
 
 using Complex = std::complex<double>;
-
-// How many numbers one matrix may have in place of two smaller products, and at all. Measured in
-// ONNX Runtime 1.31 with 1 and 16 rows, docs/decompositions.md.
-constexpr std::int64_t kFewEntries = 1 << 16, kMostEntries = 1 << 20;
 
 // exp(2 pi i k / n), by quarters of the circle so that 1, i, -1 and -i are exact.
 Complex root(std::int64_t k, std::int64_t n) {
@@ -35,7 +32,7 @@ class Roots {
     }
   }
   const Complex& operator()(std::int64_t power) const {
-    return powers_[static_cast<std::size_t>(power % std::ssize(powers_))];
+    return powers_[power % std::ssize(powers_)];
   }
 
  private:
@@ -285,8 +282,8 @@ Value by_convolution(Ctx& c, const Fourier& of, Value x) {
   for (std::int64_t i = 0; i < n; ++i) {
     chirp.push_back(roots(i * i));
     last.push_back(chirp.back() * weight(of, 0));
-    kernel[static_cast<std::size_t>(i)] = std::conj(chirp.back());
-    kernel[static_cast<std::size_t>((longer - i) % longer)] = std::conj(chirp.back());
+    kernel[i] = std::conj(chirp.back());
+    kernel[(longer - i) % longer] = std::conj(chirp.back());
   }
   const Value turned = times(c, x, {n, 1}, chirp);
   const Value padded = c.op.Pad(turned, c.ints({0, 0, 0, 0, longer - n, 0}));
@@ -316,12 +313,13 @@ Value by_complex(Ctx& c, const Fourier& of, const Split& split, Value x) {
 
 Value transformed(Ctx& c, const Fourier& of, Value x) {
   if (of.length == 1 && !of.from_real && !of.to_real) return x;
-  if (matrix_entries(of) <= kFewEntries) return by_matrix(c, of, x);
+  if (matrix_entries(of) <= Preferences::kFewFourierEntries) return by_matrix(c, of, x);
   const Split split(of.length);
-  if (split.second > 1 && split.entries(of) <= kMostEntries) {
+  if (split.second > 1 && split.entries(of) <= Preferences::kMostFourierEntries) {
     return by_two_products(c, of, split, x);
   }
-  if (split.second == 1 && matrix_entries(of) <= kMostEntries) return by_matrix(c, of, x);
+  if (split.second == 1 && matrix_entries(of) <= Preferences::kMostFourierEntries)
+    return by_matrix(c, of, x);
   const bool is_power_of_two = std::has_single_bit(static_cast<std::uint64_t>(of.length));
   return is_power_of_two ? by_op(c, of, of.length, x) : by_complex(c, of, split, x);
 }

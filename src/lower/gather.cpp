@@ -27,13 +27,12 @@ struct ResultDims {
   }
 };
 
-ResultDims result_dims(const front::Eqn& eqn, const Windows& windows, std::size_t rank) {
-  const Ints offset_dims = int_field(eqn, "dimension_numbers", "offset_dims");
+ResultDims result_dims(const Windows& windows, std::size_t rank) {
   ResultDims dims;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(rank); ++i) {
-    if (!contains(offset_dims, i)) dims.index.push_back(i);
+    if (!contains(windows.window_dims, i)) dims.index.push_back(i);
   }
-  auto next = offset_dims.begin();
+  auto next = windows.window_dims.begin();
   for (std::size_t i = 0; i < windows.size.size(); ++i) {
     const bool dropped = windows.is_dropped(static_cast<std::int64_t>(i));
     dims.operand.push_back(dropped ? std::nullopt : std::optional(*next++));
@@ -52,31 +51,32 @@ Value in_order(Ctx& c, Value result, const Ints& order) {
 // The result has [index dims][dims of partial operand dims][dims of whole operand dims].
 Order gather_order(const front::Eqn& eqn, std::span<const front::Type> in,
                    std::span<const front::Type> out) {
-  const Windows windows = gather_windows(eqn, in[0].shape);
-  const ResultDims dims = result_dims(eqn, windows, out[0].shape.size());
+  const Windows windows = gather_windows(front::GatherParams::read(eqn), in[0].shape);
+  const ResultDims dims = result_dims(windows, out[0].shape.size());
   Ints operand = windows.partial, order = dims.index;
   append(operand, windows.whole);
   append(order, dims.of(operand));
   return {{operand}, {order}};
 }
 
-Value filled(Ctx& c, Value taken, Value valid) {
+Value filled(Ctx& c, Value taken, Value valid, const front::GatherParams& params) {
   Dims mask_shape = valid.shape();
   mask_shape.resize(taken.rank(), Dim(1));
-  const Value fill = c.constant(fill_element(c.eqn(), taken.dtype()));
+  const Value fill = c.constant(params.fill(taken.dtype()));
   return c.op.Where(c.reshape(valid, mask_shape), taken, fill);
 }
 
 // "promise_in_bounds" means "clip" here as in XLA: a broken promise is not an error there.
 Results gather(Ctx& c) {
-  const Windows windows = gather_windows(c.eqn(), c.in_type(0).shape);
+  const auto params = front::GatherParams::read(c.eqn());
+  const Windows windows = gather_windows(params, c.in_type(0).shape);
   if (windows.partial.empty()) return c.expand(c.in(0), c.out_type().shape);
   const Value indices = c.cast(c.in(1), DType::kI64);
   const Positions positions =
       positions_of(c, indices, c.in_type(0).shape, windows, Outside::kMoved);
   Value taken = c.op.GatherND(c.in(0), positions.at);
-  const bool fills = c.param<std::string>("mode") == "fill_or_drop";
-  if (positions.valid && fills) taken = filled(c, taken, positions.valid);
+  const bool fills = params.mode == "fill_or_drop";
+  if (positions.valid && fills) taken = filled(c, taken, positions.valid, params);
   const Order order = gather_order(c.eqn(), {&c.in_type(0), 2}, {&c.out_type(), 1});
   return in_order(c, taken, order.out[0]);
 }
@@ -100,8 +100,8 @@ struct Reading {
 Reading reading_of(const front::Eqn& eqn, const Dims& operand, std::size_t index_rank,
                    std::size_t result_rank) {
   Reading reading;
-  reading.windows = gather_windows(eqn, operand);
-  reading.dims = result_dims(eqn, reading.windows, result_rank);
+  reading.windows = gather_windows(front::GatherParams::read(eqn), operand);
+  reading.dims = result_dims(reading.windows, result_rank);
   const std::size_t index_dims = index_rank - (reading.windows.map.size() > 1 ? 1 : 0);
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(index_dims); ++i) {
     if (!contains(reading.windows.index_batching, i)) reading.free.push_back(i);

@@ -139,7 +139,7 @@ struct ArgExtreme {
 template <OpName Op>
 Results arg_extreme(Ctx& c) {
   auto [x] = c.in<1>();
-  const Ints axes = c.param<Ints>("axes");
+  const Ints axes = front::ReduceParams::read(c.eqn()).axes;
   if (axes.size() != 1) c.unsupported("more than one axis");
   const ArgExtreme<Op> position{axes[0]};
   const Value found = !is_float(x.dtype())        ? position.of(c.op, x)

@@ -301,7 +301,7 @@ bool fits_scale(double scale, DType dtype) {
 // A row that is masked everywhere is zero in ONNX Runtime and NaN by the definition of the op.
 bool is_same(const Node& node, const Options& options) {
   const auto op = raise::read<AttentionOp>(node);
-  return (options.target == target::Target::kOnnxRuntime || !op.zero_rows) &&
+  return (target::preferences(options.target).zeroes_masked_rows || !op.zero_rows) &&
          fits_scale(op.scale, node.dtype) && fits_attribute(op.cap, node.dtype);
 }
 

@@ -14,8 +14,7 @@ struct PadDim {
 };
 using PadConfig = std::vector<PadDim>;
 
-// Symbolic padding of a window that got here is "SAME", see axis/translate_window.cpp.
-bool is_symbolic(const front::List& padding);
+PadConfig static_config(const front::Paddings& paddings);  // of static amounts
 
 // lax.pad of x with a scalar: interior first, then the ends.
 Value padded(Ctx& c, Value x, Value fill, const PadConfig& config);

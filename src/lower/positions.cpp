@@ -114,45 +114,19 @@ bool Windows::is_dropped(std::int64_t dim) const {
   return contains(dropped, dim) || contains(operand_batching, dim);
 }
 
-Ints int_field(const front::Eqn& eqn, std::string_view record, std::string_view field) {
-  Ints result;
-  for (const auto& [name, value] :
-       front::find(eqn.attrs, record)->get_if<front::Record>()->fields) {
-    if (name != field) continue;
-    for (const front::Attr& entry : *value.get_if<front::List>())
-      result.push_back(*entry.get_if<std::int64_t>());
-  }
-  return result;
-}
-
-Windows gather_windows(const front::Eqn& eqn, const Dims& operand) {
-  auto field = [&](std::string_view name) { return int_field(eqn, "dimension_numbers", name); };
-  Windows windows{field("start_index_map"),
-                  field("collapsed_slice_dims"),
-                  field("operand_batching_dims"),
-                  field("start_indices_batching_dims"),
-                  front::get_dims(eqn, "slice_sizes"),
-                  {},
-                  {}};
+Windows gather_windows(const front::GatherParams& gather, const Dims& operand) {
+  Windows windows{gather, gather.slice_sizes, {}, {}};
   split_dims(windows, operand);
   return windows;
 }
 
-Windows scatter_windows(const front::Eqn& eqn, const Dims& operand, const Dims& updates) {
-  auto field = [&](std::string_view name) { return int_field(eqn, "dimension_numbers", name); };
-  Windows windows{field("scatter_dims_to_operand_dims"),
-                  field("inserted_window_dims"),
-                  field("operand_batching_dims"),
-                  field("scatter_indices_batching_dims"),
-                  {},
-                  {},
-                  {}};
-  std::size_t next = 0;
-  const Ints window_dims = field("update_window_dims");
+Windows scatter_windows(const front::ScatterParams& scatter, const Dims& operand,
+                        const Dims& updates) {
+  Windows windows{scatter, {}, {}, {}};
+  auto next = scatter.window_dims.begin();
   for (std::size_t i = 0; i < operand.size(); ++i) {
     const bool dropped = windows.is_dropped(static_cast<std::int64_t>(i));
-    windows.size.push_back(dropped ? Dim(1)
-                                   : updates[static_cast<std::size_t>(window_dims[next++])]);
+    windows.size.push_back(dropped ? Dim(1) : updates[*next++]);
   }
   split_dims(windows, operand);
   return windows;
@@ -161,22 +135,6 @@ Windows scatter_windows(const front::Eqn& eqn, const Dims& operand, const Dims& 
 Positions positions_of(Ctx& c, Value indices, const Dims& operand, const Windows& windows,
                        Outside outside) {
   return Columns(c, indices, operand, windows, outside).build();
-}
-
-Tensor fill_element(const front::Eqn& eqn, DType dtype) {
-  const front::Attr* given = front::find(eqn.attrs, "fill_value");
-  if (given && !given->is_none()) {
-    if (const auto* truth = given->get_if<bool>()) return int_scalar(dtype, *truth);
-    const auto* integer = given->get_if<std::int64_t>();
-    if (integer && !is_float(dtype)) return int_scalar(dtype, *integer);
-    return scalar(dtype,
-                  integer ? static_cast<double>(*integer) : front::get_double(eqn, "fill_value"));
-  }
-  // JAX fills with NaN, with the smallest signed, the largest unsigned number.
-  if (is_signed(dtype)) return int_scalar(dtype, std::int64_t(-1) << (bit_width(dtype) - 1));
-  if (is_unsigned(dtype)) return int_scalar(dtype, -1);
-  if (dtype == DType::kBool) return int_scalar(dtype, 1);
-  return scalar(dtype, std::numeric_limits<double>::quiet_NaN());
 }
 
 Value scalar_dim(Ctx& c, const Dim& dim) {

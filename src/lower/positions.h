@@ -9,21 +9,16 @@
 
 namespace jaxport::lower {
 
-struct Windows {
-  Ints map;               // the operand dim of each entry of an index vector
-  Ints dropped;           // operand dims of window size 1 that the result or the updates lack
-  Ints operand_batching;  // operand dims that run together …
-  Ints index_batching;    // … with these dims of the indices
-  Dims size;              // window sizes, one for each operand dim
-  Ints partial;           // operand dims of which a window is a part; the others are taken whole
+struct Windows : front::IndexParams {
+  Dims size;     // window sizes, one for each operand dim
+  Ints partial;  // operand dims of which a window is a part; the others are taken whole
   Ints whole;
 
   bool is_dropped(std::int64_t dim) const;
 };
-Windows gather_windows(const front::Eqn& eqn, const Dims& operand);
-Windows scatter_windows(const front::Eqn& eqn, const Dims& operand, const Dims& updates);
-// A list of integers in a record such as GatherDimensionNumbers.
-Ints int_field(const front::Eqn& eqn, std::string_view record, std::string_view field);
+Windows gather_windows(const front::GatherParams& gather, const Dims& operand);
+Windows scatter_windows(const front::ScatterParams& scatter, const Dims& operand,
+                        const Dims& updates);
 
 struct Positions {
   Value at;     // i64[index dims…, window sizes of the partial dims…, partial dims]
@@ -34,9 +29,6 @@ struct Positions {
 enum class Outside : std::uint8_t { kReported, kMoved, kNone };
 Positions positions_of(Ctx& c, Value indices, const Dims& operand, const Windows& windows,
                        Outside outside);
-
-// What a gather gives for a window outside of the operand: fill_value, or JAX's choice.
-Tensor fill_element(const front::Eqn& eqn, DType dtype);
 
 Value scalar_dim(Ctx& c, const Dim& dim);  // i64[]
 

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Bounds that may be symbolic, as sizes are: they tell whether an index lies inside of its dim.
+// target/magnitude.cpp bounds the integers of the finished model, those that lowering has made
+// included, by a number of bits: it tells which kernels are right, and needs no more.
 #include "lower/range.h"
 
 #include <algorithm>
+
+#include "front/params.h"
 
 namespace jaxport::lower {
 namespace {
@@ -30,14 +35,13 @@ Known of_constant(const Tensor& data) {
 Known of_prim(const Node& node) {
   const front::Eqn& eqn = node.prim->eqn;
   if (eqn.primitive == "argmax" || eqn.primitive == "argmin") {
-    const auto axes = front::get_ints(eqn, "axes");
+    const Ints axes = front::ReduceParams::read(eqn).axes;
     if (axes.size() != 1) return std::nullopt;
     return Range{0, node.prim->in[0].shape[static_cast<std::size_t>(axes[0])] - 1};
   }
   if (eqn.primitive != "dim_as_value") return std::nullopt;
-  const front::Attr* size = front::find(eqn.attrs, "dim");
-  const auto* dim = size ? size->get_if<Dim>() : nullptr;
-  return dim ? Known({*dim, *dim}) : std::nullopt;
+  const Dim size = front::get_dim(eqn, "dim");
+  return Range{size, size};
 }
 
 // min(max(x, lo), hi) of ranges

@@ -6,12 +6,12 @@
 // three steps and more become two. What is added to the features of a convolution is then its third
 // operand. Only f32 and f64: narrower floats would round the weights, and once in place of twice.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 
 #include "axis/expr.h"
 #include "axis/pattern.h"
+#include "front/params.h"
 #include "lower/rewrite.h"
 #include "raise/views.h"
 
@@ -145,19 +145,13 @@ std::optional<std::size_t> axis_of_dim(const front::Type& type, std::int64_t dim
       std::count_if(type.shape.begin(), end, [](const Dim& size) { return !size.is_one(); }));
 }
 
-std::int64_t spec(const axis::PrimInfo& conv, std::string_view name, std::size_t i) {
-  const auto* numbers = front::find(conv.eqn.attrs, "dimension_numbers")->get_if<front::Record>();
-  const auto field =
-      std::ranges::find(numbers->fields, name, &std::pair<std::string, front::Attr>::first);
-  return *(*field->second.get_if<front::List>())[i].get_if<std::int64_t>();
-}
-
 Use scaled_convolution(Graph& graph, const Use& x, const Use& scale, const UseCounts& uses) {
   const axis::PrimInfo& conv = *x.node->prim;
   if (x.node->edges.size() != 2 || conv.in[0].dtype != conv.out[0].dtype) return {};
   Use kernel = graph.self(x.node->edges[1].node);
-  const auto result_axis = axis_of_dim(conv.out[0], spec(conv, "out_spec", 1));
-  const auto kernel_axis = axis_of_dim(conv.in[1], spec(conv, "rhs_spec", 0));
+  const auto params = front::ConvParams::read(conv.eqn);
+  const auto result_axis = axis_of_dim(conv.out[0], params.out[1]);
+  const auto kernel_axis = axis_of_dim(conv.in[1], params.rhs[0]);
   if (!result_axis || !kernel_axis || !is_own_weight(graph, kernel, uses)) return {};
   const Labels& features = x.labels[*result_axis];
   if (!axis::without(scale.flat(), features).empty()) return {};
@@ -222,41 +216,23 @@ Use before(Graph& graph, const Use& root, const UseCounts& uses) {
 
 // --- in front of a convolution
 
-const front::List& list(const axis::PrimInfo& conv, std::string_view name) {
-  return *front::find(conv.eqn.attrs, name)->get_if<front::List>();
-}
-
-bool is_one_group(const axis::PrimInfo& conv) {
-  return std::ranges::all_of(
-      std::array{"feature_group_count", "batch_group_count"}, [&](std::string_view name) {
-        return *front::find(conv.eqn.attrs, name)->get_if<std::int64_t>() == 1;
-      });
-}
-
 // Every element of the result sees the whole kernel: a shift of x is one of the result.
-bool is_unpadded(const axis::PrimInfo& conv) {
-  const auto is = [](std::int64_t number) {
-    return [number](const front::Attr& attr) {
-      const auto* value = attr.get_if<std::int64_t>();
-      return value && *value == number;
-    };
-  };
-  return std::ranges::all_of(list(conv, "lhs_dilation"), is(1)) &&
-         std::ranges::all_of(list(conv, "padding"), [&](const front::Attr& sides) {
-           const auto* pair = sides.get_if<front::List>();
-           return pair && std::ranges::all_of(*pair, is(0));
-         });
+bool is_unpadded(const front::ConvParams& conv) {
+  return std::ranges::all_of(conv.padding, [](const front::Padding& dim) {
+    return dim.low.is_zero() && dim.high.is_zero() && dim.interior == 0;
+  });
 }
 
 // Which axes of a convolution's values are features; nullopt when one of them has a unit dim.
 struct FeatureAxes {
   std::size_t x, kernel_in, kernel_out, result;
 };
-std::optional<FeatureAxes> feature_axes(const axis::PrimInfo& conv) {
-  const auto x = axis_of_dim(conv.in[0], spec(conv, "lhs_spec", 1)),
-             kernel_in = axis_of_dim(conv.in[1], spec(conv, "rhs_spec", 1)),
-             kernel_out = axis_of_dim(conv.in[1], spec(conv, "rhs_spec", 0)),
-             result = axis_of_dim(conv.out[0], spec(conv, "out_spec", 1));
+std::optional<FeatureAxes> feature_axes(const axis::PrimInfo& conv,
+                                        const front::ConvParams& params) {
+  const auto x = axis_of_dim(conv.in[0], params.lhs[1]),
+             kernel_in = axis_of_dim(conv.in[1], params.rhs[1]),
+             kernel_out = axis_of_dim(conv.in[1], params.rhs[0]),
+             result = axis_of_dim(conv.out[0], params.out[1]);
   if (!x || !kernel_in || !kernel_out || !result) return std::nullopt;
   return FeatureAxes{*x, *kernel_in, *kernel_out, *result};
 }
@@ -266,9 +242,11 @@ Use before_convolution(Graph& graph, const Use& root, const UseCounts& uses) {
   const axis::PrimInfo& conv = *root.node->prim;
   const Use operand = graph.child(root, 0);
   Use kernel = graph.self(root.node->edges[1].node);
-  const auto axes = feature_axes(conv);
-  if (!axes || !is_wide(*root.node) || conv.in[0].dtype != conv.out[0].dtype ||
-      !is_one_group(conv) || uses[operand.node] > 1 || !is_own_weight(graph, kernel, uses)) {
+  const auto params = front::ConvParams::read(conv.eqn);
+  const auto axes = feature_axes(conv, params);
+  const bool is_one_group = params.feature_groups.is_one() && params.batch_groups == 1;
+  if (!axes || !is_wide(*root.node) || conv.in[0].dtype != conv.out[0].dtype || !is_one_group ||
+      uses[operand.node] > 1 || !is_own_weight(graph, kernel, uses)) {
     return {};
   }
   const Affine a = affine_of(graph, operand, uses);
@@ -278,7 +256,7 @@ Use before_convolution(Graph& graph, const Use& root, const UseCounts& uses) {
   };
   if (a.steps == 0 || !fits(a.scale) || !fits(a.shift)) return {};
   if (a.scale && !is_tame(graph, a.scale)) return {};
-  if (a.shift && (!is_unpadded(conv) || !is_moderate(graph, a.shift))) return {};
+  if (a.shift && (!is_unpadded(params) || !is_moderate(graph, a.shift))) return {};
   if (!axis::without(operand.flat(), a.x.flat()).empty()) return {};
   kernel.labels[axes->kernel_in] = features;
   const Use scaled = a.scale ? kernel * a.scale : kernel;

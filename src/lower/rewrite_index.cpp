@@ -162,27 +162,6 @@ Pattern outer_dims(const Use& use, const Dims& shape, const Ints& window_dims) {
   return outer;
 }
 
-front::Attr to_attr(const Ints& values) {
-  front::List list;
-  for (std::int64_t value : values) list.push_back(front::Attr{value});
-  return front::Attr{std::move(list)};
-}
-
-// The dimension numbers with another field.
-front::Record with_field(const front::Eqn& eqn, std::string_view field, const Ints& values) {
-  front::Record numbers = *front::find(eqn.attrs, "dimension_numbers")->get_if<front::Record>();
-  for (auto& [name, value] : numbers.fields) {
-    if (name == field) value = to_attr(values);
-  }
-  return numbers;
-}
-
-std::string mode_of(const front::Eqn& eqn) {
-  const front::Attr* mode = front::find(eqn.attrs, "mode");
-  const auto* name = mode ? mode->get_if<front::Enum>() : nullptr;
-  return name ? name->name : "";
-}
-
 // --- gather
 
 // A table at known places is a constant, such as a relative position bias.
@@ -196,13 +175,15 @@ bool is_constant_look_up(const axis::Node& gather) {
 
 // The windows of x at the vectors, over the axes of a result that looks like `like`.
 Use windows_at(Graph& graph, const Use& x, const front::Type& x_type, const Vectors& vectors,
-               const Dims& index_shape, front::Attrs attrs, const front::Type& out,
+               const Dims& index_shape, front::GatherParams params, const front::Type& out,
                const Pattern& like) {
   auto [index, index_type] = joined(graph, vectors, index_shape, false);
   if (vectors.entries.size() == 1) index_type.shape.pop_back();  // one axis needs no vectors
   auto info = std::make_shared<axis::PrimInfo>();
   info->eqn.primitive = "gather_inside";
-  info->eqn.attrs = std::move(attrs);
+  params.map = vectors.axes;
+  params.mode = "inside";
+  info->eqn.attrs = params.attrs();
   info->in = {x_type, index_type};
   info->out = {out};
   return {graph.prim(info, {x, std::move(index)})[0].node, like};
@@ -223,29 +204,15 @@ std::optional<Tensor> neutral_update(std::string_view primitive, DType dtype) {
 // What the windows of a scatter hold already: the gather that mirrors it.
 Use old_windows(Graph& graph, const Use& use, const Vectors& vectors, const Windows& windows) {
   const axis::PrimInfo& info = *use.node->prim;
-  const auto field = [&](std::string_view name) {
-    return to_attr(int_field(info.eqn, "dimension_numbers", name));
-  };
-  const front::Record numbers{
-      "GatherDimensionNumbers",
-      {{"offset_dims", field("update_window_dims")},
-       {"collapsed_slice_dims", field("inserted_window_dims")},
-       {"start_index_map", to_attr(vectors.axes)},
-       {"operand_batching_dims", field("operand_batching_dims")},
-       {"start_indices_batching_dims", field("scatter_indices_batching_dims")}}};
-  front::List sizes;
-  for (const Dim& size : windows.size) sizes.push_back(front::Attr{size});
-  return windows_at(
-      graph, graph.child(use, 0), info.in[0], vectors, info.in[1].shape,
-      {{"dimension_numbers", front::Attr{numbers}}, {"slice_sizes", front::Attr{sizes}}},
-      info.in[2], graph.child(use, 2).labels);
+  return windows_at(graph, graph.child(use, 0), info.in[0], vectors, info.in[1].shape,
+                    {windows, windows.size, {}}, info.in[2], graph.child(use, 2).labels);
 }
 
 // The updates with those of dropped windows made harmless; empty when that takes more.
 Use kept_updates(Graph& graph, const Use& use, const Vectors& vectors, const Windows& windows) {
   const axis::PrimInfo& info = *use.node->prim;
   Use updates = graph.child(use, 2);
-  if (vectors.are_inside() || mode_of(info.eqn) == "clip") return updates;
+  if (vectors.are_inside() || windows.mode == "clip") return updates;
   const DType dtype = info.in[2].dtype;
   Use harmless;
   if (const auto neutral = neutral_update(info.eqn.primitive, dtype)) {
@@ -255,8 +222,7 @@ Use kept_updates(Graph& graph, const Use& use, const Vectors& vectors, const Win
   } else {
     return {};
   }
-  const Ints window_dims = int_field(info.eqn, "dimension_numbers", "update_window_dims");
-  const Use valid = all_inside(vectors, outer_dims(updates, info.in[2].shape, window_dims));
+  const Use valid = all_inside(vectors, outer_dims(updates, info.in[2].shape, windows.window_dims));
   return select(valid, updates, harmless);
 }
 
@@ -265,43 +231,36 @@ Use kept_updates(Graph& graph, const Use& use, const Vectors& vectors, const Win
 Use gather_inside(Graph& graph, const Use& use) {
   if (!use.node->is(Kind::kPrim, "gather") || is_constant_look_up(*use.node)) return {};
   const axis::PrimInfo& info = *use.node->prim;
-  const Windows windows = gather_windows(info.eqn, info.in[0].shape);
-  const bool fills = mode_of(info.eqn) == "fill_or_drop";
+  const auto params = front::GatherParams::read(info.eqn);
+  const Windows windows = gather_windows(params, info.in[0].shape);
+  const bool fills = params.mode == "fill_or_drop";
   const auto vectors =
       vectors_of(graph, graph.child(use, 1), info.in[1], windows, info.in[0].shape, fills);
   if (!vectors) return {};
-  const front::Record numbers = with_field(info.eqn, "start_index_map", vectors->axes);
-  Use taken = windows_at(graph, graph.child(use, 0), info.in[0], *vectors, info.in[1].shape,
-                         {{"dimension_numbers", front::Attr{numbers}},
-                          {"slice_sizes", *front::find(info.eqn.attrs, "slice_sizes")}},
+  Use taken = windows_at(graph, graph.child(use, 0), info.in[0], *vectors, info.in[1].shape, params,
                          info.out[0], use.labels);
   if (!fills || vectors->are_inside()) return taken;
-  const Ints offset_dims = int_field(info.eqn, "dimension_numbers", "offset_dims");
-  const Use valid = all_inside(*vectors, outer_dims(use, info.out[0].shape, offset_dims));
-  const Use fill = graph.constant(fill_element(info.eqn, info.out[0].dtype));
+  const Use valid = all_inside(*vectors, outer_dims(use, info.out[0].shape, params.window_dims));
+  const Use fill = graph.constant(params.fill(info.out[0].dtype));
   return select(valid, taken, fill);
 }
 
 Use scatter_inside(Graph& graph, const Use& use) {
   if (use.node->kind != Kind::kPrim || !use.node->name.starts_with("scatter")) return {};
   const axis::PrimInfo& info = *use.node->prim;
-  const front::Attr* function = front::find(info.eqn.attrs, "update_jaxpr");
-  const std::string mode = mode_of(info.eqn);
-  if (mode == "inside" || (info.eqn.primitive == "scatter" && function && !function->is_none())) {
-    return {};
-  }
-  const Windows windows = scatter_windows(info.eqn, info.in[0].shape, info.in[2].shape);
-  const auto vectors =
-      vectors_of(graph, graph.child(use, 1), info.in[1], windows, info.in[0].shape, mode != "clip");
+  auto params = front::ScatterParams::read(info.eqn);
+  if (params.mode == "inside" || params.update) return {};
+  const Windows windows = scatter_windows(params, info.in[0].shape, info.in[2].shape);
+  const auto vectors = vectors_of(graph, graph.child(use, 1), info.in[1], windows, info.in[0].shape,
+                                  params.mode != "clip");
   const Use updates = vectors ? kept_updates(graph, use, *vectors, windows) : Use{};
   if (!updates) return {};
   auto [index, index_type] = joined(graph, *vectors, info.in[1].shape, true);
   auto inside = std::make_shared<axis::PrimInfo>(info);
   inside->in[1] = index_type;
-  inside->eqn.attrs = {
-      {"dimension_numbers",
-       front::Attr{with_field(info.eqn, "scatter_dims_to_operand_dims", vectors->axes)}},
-      {"mode", front::Attr{front::Enum{"inside"}}}};
+  params.map = vectors->axes;
+  params.mode = "inside";
+  inside->eqn.attrs = params.attrs();
   const Use positional = graph.relayout(updates, graph.child(use, 2).labels);
   return {graph.prim(inside, {graph.child(use, 0), index, positional})[0].node, use.labels};
 }

@@ -98,8 +98,7 @@ Use window_mean(Graph& graph, const Use& use, const axis::UseCounts& uses, int o
   if (!counts_padding && !divides_by_elements(graph, q)) return {};
   auto info = std::make_shared<axis::PrimInfo>(sum);
   info->eqn.primitive = "reduce_window_mean";
-  info->eqn.attrs.emplace_back("counts_padding", front::Attr{counts_padding});
-  std::ranges::sort(info->eqn.attrs, {}, &std::pair<std::string, front::Attr>::first);
+  front::set(info->eqn.attrs, "counts_padding", counts_padding);
   return {graph.prim(info, {graph.child(q.sum, 0)})[0].node, q.sum.labels};
 }
 

@@ -101,8 +101,8 @@ Use triangle(Graph& graph, const Use& use) {
   for (const axis::Labels& labels : axes) type.shape.push_back(graph.size_of(labels));
   auto info = std::make_shared<axis::PrimInfo>();
   info->eqn.primitive = "triangle";
-  info->eqn.attrs = {{"diagonal", front::Attr{is_lower ? -half->distance : half->distance}},
-                     {"upper", front::Attr{!is_lower}}};
+  info->eqn.attrs = {{"diagonal", is_lower ? -half->distance : half->distance},
+                     {"upper", !is_lower}};
   info->in = info->out = {type};
   return {graph.prim(info, {graph.relayout(x, axes)})[0].node, axes};
 }

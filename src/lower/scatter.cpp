@@ -15,8 +15,8 @@ Ints joined(Ints first, const Ints& second) {
 
 // Dims of the updates in the order [index dims][window dims of partial operand dims][whole operand
 // dims].
-Ints update_order(const front::Eqn& eqn, const Windows& windows, std::size_t rank) {
-  const Ints window_dims = int_field(eqn, "dimension_numbers", "update_window_dims");
+Ints update_order(const Windows& windows, std::size_t rank) {
+  const Ints& window_dims = windows.window_dims;
   Ints order;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(rank); ++i) {
     if (std::ranges::find(window_dims, i) == window_dims.end()) order.push_back(i);
@@ -37,9 +37,10 @@ Ints update_order(const front::Eqn& eqn, const Windows& windows, std::size_t ran
 
 Order scatter_order(const front::Eqn& eqn, std::span<const front::Type> in,
                     std::span<const front::Type>) {
-  const Windows windows = scatter_windows(eqn, in[0].shape, in[2].shape);
+  const Windows windows =
+      scatter_windows(front::ScatterParams::read(eqn), in[0].shape, in[2].shape);
   const Ints operand = joined(windows.partial, windows.whole);
-  return {{operand, {}, update_order(eqn, windows, in[2].shape.size())}, {operand}};
+  return {{operand, {}, update_order(windows, in[2].shape.size())}, {operand}};
 }
 
 // Windows that do not fit are dropped: they write to a row that is cut off again.
@@ -66,12 +67,13 @@ Value with_spare_row(Ctx& c, Value x, Values scatter_inputs, const Value& valid,
 }
 
 Results scattered(Ctx& c, Value updates, std::string_view reduction) {
-  const Windows windows = scatter_windows(c.eqn(), c.in_type(0).shape, c.in_type(2).shape);
+  const Windows windows =
+      scatter_windows(front::ScatterParams::read(c.eqn()), c.in_type(0).shape, c.in_type(2).shape);
   const Value x = c.in(0), indices = c.cast(c.in(1), DType::kI64);
   if (windows.partial.empty()) {  // every window is the whole operand
     c.unsupported("a window that covers the operand");
   }
-  const std::string mode = c.param<std::string>("mode");
+  const std::string& mode = windows.mode;
   const Outside outside = mode == "inside" ? Outside::kNone
                           : mode == "clip" ? Outside::kMoved
                                            : Outside::kReported;
@@ -96,8 +98,7 @@ Results scattered(Ctx& c, Value updates, std::string_view reduction) {
 }
 
 Results scatter(Ctx& c) {
-  const front::Attr* function = front::find(c.eqn().attrs, "update_jaxpr");
-  if (function && !function->is_none()) c.unsupported("a function of the old elements");
+  if (front::ScatterParams::read(c.eqn()).update) c.unsupported("a function of the old elements");
   return scattered(c, c.in(2), "");
 }
 Results scatter_add(Ctx& c) { return scattered(c, c.in(2), "add"); }

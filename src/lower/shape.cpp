@@ -73,33 +73,23 @@ Value padded_by_sizes(Ctx& c, Value x, Value fill, const Dims& low, const Dims& 
 
 Results pad(Ctx& c) {
   auto [x, fill] = c.in<2>();
-  PadConfig config;
+  const front::Paddings given = front::PadParams::read(c.eqn()).config;
+  if (is_static(given)) return padded(c, x, fill, static_config(given));
+  PadConfig interior;
   Dims low, high;
-  bool is_static = true;
-  for (const front::Attr& dim : *c.attr("padding_config").get_if<front::List>()) {
-    const auto& triple = *dim.get_if<front::List>();
-    auto amount = [&](std::size_t i) {
-      const auto* value = triple[i].get_if<std::int64_t>();
-      return value ? Dim(*value) : *triple[i].get_if<Dim>();
-    };
-    low.push_back(amount(0));
-    high.push_back(amount(1));
-    is_static = is_static && low.back().is_static() && high.back().is_static();
-    config.push_back({0, 0, amount(2).value()});
+  for (const front::Padding& dim : given) {
+    interior.push_back({0, 0, dim.interior});
+    low.push_back(dim.low);
+    high.push_back(dim.high);
   }
-  if (!is_static) return padded_by_sizes(c, padded(c, x, fill, config), fill, low, high);
-  for (std::size_t i = 0; i < config.size(); ++i) {
-    config[i].low = low[i].value();
-    config[i].high = high[i].value();
-  }
-  return padded(c, x, fill, config);
+  return padded_by_sizes(c, padded(c, x, fill, interior), fill, low, high);
 }
 
 front::Attrs reordered_pad(const front::Eqn& eqn, const Ints& order) {
-  const auto& given = *front::find(eqn.attrs, "padding_config")->get_if<front::List>();
-  front::List config;
-  for (std::int64_t dim : order) config.push_back(given[static_cast<std::size_t>(dim)]);
-  return {{"padding_config", front::Attr{config}}};
+  const front::Paddings given = front::PadParams::read(eqn).config;
+  front::PadParams pad;
+  for (std::int64_t dim : order) pad.config.push_back(given[dim]);
+  return pad.attrs();
 }
 
 Results rev(Ctx& c) {
@@ -114,12 +104,11 @@ Results rev(Ctx& c) {
 
 front::Attrs reordered_rev(const front::Eqn& eqn, const Ints& order) {
   const Ints given = front::get_ints(eqn, "dimensions");
-  front::List dims;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const bool is_reversed = std::ranges::find(given, order[i]) != given.end();
-    if (is_reversed) dims.push_back(front::Attr{static_cast<std::int64_t>(i)});
+  Ints dims;
+  for (std::int64_t i = 0; i < std::ssize(order); ++i) {
+    if (std::ranges::find(given, order[i]) != given.end()) dims.push_back(i);
   }
-  return {{"dimensions", front::Attr{dims}}};
+  return {{"dimensions", dims}};
 }
 
 // Of sizes that may turn out not to fit. An inferred dim (-1) would take any number of elements.
@@ -129,9 +118,7 @@ Results reshape(Ctx& c) {
 }
 
 Results dim_as_value(Ctx& c) {
-  const front::Attr& attr = c.attr("dim");
-  const auto* number = attr.get_if<std::int64_t>();
-  const Value size = c.dim(number ? Dim(*number) : *attr.get_if<Dim>());
+  const Value size = c.dim(front::get_dim(c.eqn(), "dim"));
   return c.cast(c.op.Squeeze(size), c.out_type().dtype);
 }
 
@@ -150,11 +137,12 @@ static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 
 }  // namespace
 
-bool is_symbolic(const front::List& padding) {
-  return std::ranges::any_of(padding, [](const front::Attr& item) {
-    const auto& pair = *item.get_if<front::List>();
-    return pair[0].get_if<Dim>() || pair[1].get_if<Dim>();
-  });
+PadConfig static_config(const front::Paddings& paddings) {
+  PadConfig config;
+  for (const auto& [low, high, interior] : paddings) {
+    config.push_back({low.value(), high.value(), interior});
+  }
+  return config;
 }
 
 Value padded(Ctx& c, Value x, Value fill, const PadConfig& config) {

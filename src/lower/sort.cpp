@@ -65,11 +65,11 @@ Value positions_by(Ctx& c, const Values& keys, const Direction& order) {
 }
 
 Results sort(Ctx& c) {
-  const Direction order{c.param<std::int64_t>("dimension"), false};
+  const auto params = front::SortParams::read(c.eqn());
+  const Direction order{params.axis, false};
   const Values& in = c.operands();
-  const auto count = static_cast<std::size_t>(c.param<std::int64_t>("num_keys"));
   Values keys;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < params.keys; ++i) {
     const Values more = keys_of(in[i]);
     keys.insert(keys.end(), more.begin(), more.end());
   }

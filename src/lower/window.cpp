@@ -22,11 +22,10 @@ bool is_windowed(const Window& window, std::size_t i) {
 // Dims outside the window first: pooling takes [N, C, spatial…].
 Order window_order(const front::Eqn& eqn, std::span<const front::Type>,
                    std::span<const front::Type>) {
-  const Ints size = front::get_ints(eqn, "window_dimensions"),
-             stride = front::get_ints(eqn, "window_strides");
+  const auto window = front::WindowParams::read(eqn);
   Ints outside, inside;
-  for (std::size_t i = 0; i < size.size(); ++i) {
-    (size[i] == 1 && stride[i] == 1 ? outside : inside).push_back(static_cast<std::int64_t>(i));
+  for (std::int64_t i = 0; i < std::ssize(window.size); ++i) {
+    (window.size[i] == 1 && window.stride[i] == 1 ? outside : inside).push_back(i);
   }
   outside.insert(outside.end(), inside.begin(), inside.end());
   return {{outside}, {outside}};
@@ -238,9 +237,7 @@ Combine combine_of(std::string_view primitive, DType dtype) {
 
 // A function of the user's. The initial value counts once in each window, padding not at all.
 Results reduce_window(Ctx& c) {
-  const auto* body = c.attr("jaxpr").get_if<front::Region>();
-  const std::vector<std::string> names =
-      body ? front::combiners(**body) : std::vector<std::string>{};
+  const std::vector<std::string> names = front::combiners(*front::get_region(c.eqn(), "jaxpr"));
   if (names.empty())
     c.unsupported("a function that is not one of add, mul, max, min, and, or, xor");
   const Window window = window_of(c.eqn());
@@ -264,25 +261,11 @@ static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
 }  // namespace
 
 Window window_of(const front::Eqn& eqn) {
-  const Ints size = front::get_ints(eqn, "window_dimensions"), ones(size.size(), 1);
-  auto dilation = [&](std::string_view name) {
-    const front::Attr* given = front::find(eqn.attrs, name);
-    return given && !given->is_none() ? front::get_ints(eqn, name) : ones;
-  };
-  Window window{size, front::get_ints(eqn, "window_strides"), dilation("window_dilation"), {}};
-  const Ints base_dilation = dilation("base_dilation");
-  const auto& padding = *front::find(eqn.attrs, "padding")->get_if<front::List>();
-  window.is_same = is_symbolic(padding);
-  for (std::size_t i = 0; i < padding.size(); ++i) {
-    if (window.is_same) {
-      window.padding.emplace_back();
-      continue;
-    }
-    const auto& pair = *padding[i].get_if<front::List>();
-    window.padding.push_back(
-        {*pair[0].get_if<std::int64_t>(), *pair[1].get_if<std::int64_t>(), base_dilation[i] - 1});
-  }
-  return window;
+  auto [size, stride, dilation, padding] = front::WindowParams::read(eqn);
+  // Symbolic padding of a window that got here is "SAME", see axis/translate_window.cpp.
+  const bool is_same = !is_static(padding);
+  return {size, stride, dilation, is_same ? PadConfig(size.size()) : static_config(padding),
+          is_same};
 }
 
 std::int64_t volume(const Window& window) {

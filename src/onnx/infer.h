@@ -14,8 +14,6 @@
 
 namespace jaxport::onnx {
 
-using Ints = std::vector<std::int64_t>;
-
 // One node as a rule sees it.
 class Inference {
  public:

@@ -12,7 +12,6 @@ namespace {
 using onnx::Graph;
 using onnx::Node;
 using onnx::ValueId;
-using Ints = std::vector<std::int64_t>;
 
 // A transposition of five dims; neighbours that stay neighbours are one dim.
 struct Move {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that compute with small constants only: what lowering writes as a movement or as arithmetic
-// of indices is a constant in the file.
+// of indices is a constant in the file. The evaluator of axis/fold.cpp and lower/facts.cpp knows
+// JAX's primitives and not these nodes; movements and whole numbers are all they need.
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -14,7 +15,6 @@ namespace {
 using onnx::Graph;
 using onnx::Node;
 using onnx::ValueId;
-using Ints = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMostElements = 1024;
 

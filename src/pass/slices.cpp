@@ -17,7 +17,6 @@ using onnx::Graph;
 using onnx::Node;
 using onnx::Value;
 using onnx::ValueId;
-using Ints = std::vector<std::int64_t>;
 
 struct Ranges {
   Ints starts, ends, axes, steps;

@@ -11,7 +11,6 @@ using onnx::Graph;
 using onnx::Node;
 using onnx::TensorType;
 using onnx::ValueId;
-using Ints = std::vector<std::int64_t>;
 
 // Whether from -> middle -> to gives the same as from -> to. An integer that goes through a float
 // saturates where a direct cast wraps around.

@@ -59,7 +59,7 @@ void multiply_into(Use& operand, const Score::Factor& factor) {
 
 // What the scores are multiplied with goes into the op, the query or the key. False when it varies
 // along axes of both.
-bool place_factors(Graph& graph, Score& score) {
+bool place_factors(Graph& graph, Score& score, const Preferences& preferences) {
   score.query = without_scale(graph, score.query, score.scale);
   score.key = without_scale(graph, score.key, score.scale);
   for (const Score::Factor& factor : score.factors) {
@@ -71,7 +71,7 @@ bool place_factors(Graph& graph, Score& score) {
       return false;
     }
   }
-  if (score.scale < 0) {  // ONNX Runtime takes positive scales only
+  if (score.scale < 0 && preferences.refuses_negative_scale) {
     score.query = -score.query;
     score.scale = -score.scale;
   }
@@ -127,7 +127,7 @@ class Construction {
 
   // Over the labels of the contraction and in its dtype; empty after a near miss.
   Use build() {
-    if (!place_factors(graph_, score_))
+    if (!place_factors(graph_, score_, m_.preferences))
       return miss("a factor of the scores varies along the query and the key");
     if (has_no_elements()) return miss("an axis has no elements");
     if (!choose_dtype()) return miss("scores or weights are rounded more than the operands");

@@ -6,6 +6,7 @@
 
 #include "axis/expr.h"
 #include "axis/pattern.h"
+#include "front/params.h"
 #include "raise/polynomial.h"
 #include "raise/views.h"
 
@@ -30,8 +31,8 @@ class Body {
   explicit Body(const Node& scan)
       : graph(*scan.prim->regions[0]->graph),
         program_(*scan.prim->regions[0]),
-        consts_(static_cast<std::size_t>(front::get_int(scan.prim->eqn, "num_consts"))),
-        carries_(static_cast<std::size_t>(front::get_int(scan.prim->eqn, "num_carry"))) {
+        consts_(front::ScanParams::read(scan.prim->eqn).consts),
+        carries_(front::ScanParams::read(scan.prim->eqn).carries) {
     // Operands first: no recursion is deep, however long the body is.
     for (const Node* node : axis::topological(program_)) is_carried(node);
   }
@@ -73,7 +74,7 @@ class Body {
     }
     bool result = false;
     if (node->kind == Kind::kInput) {
-      const auto index = static_cast<std::size_t>(*node->attr("index")->get_if<std::int64_t>());
+      const auto index = static_cast<std::size_t>(node->get<std::int64_t>("index"));
       result = index >= consts_ && index < consts_ + carries_;
     }
     for (const axis::Edge& edge : node->edges) result = result || is_carried(edge.node);

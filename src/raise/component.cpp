@@ -56,7 +56,7 @@ Factor unpicked(Graph& graph, const Use& use, Label p) {
   if (!is_pick && use.node->kind != Kind::kSlice) return {use};
   const Label picked = is_pick ? graph.role(use, "p")[0] : p;
   if (!is_pick || !(graph.size(picked) == Dim(2))) return half_of_part(graph, use, p);
-  const auto index = *use.node->attr("k")->get_if<std::int64_t>();
+  const auto index = use.node->get<std::int64_t>("k");
   return {Graph::substitute(graph.child(use, 0), {{picked, p}}), static_cast<int>(index)};
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "axis/pattern.h"
+#include "front/params.h"
 
 namespace jaxport::raise {
 
@@ -16,10 +17,6 @@ using axis::Use;
 namespace {
 
 constexpr int kMaxDepth = 64;
-
-std::size_t count_of(const Node& scan, std::string_view name) {
-  return static_cast<std::size_t>(front::get_int(scan.prim->eqn, name));
-}
 
 Labels fresh_axes(axis::Graph& graph, const Node& node) {
   Labels axes;
@@ -81,13 +78,12 @@ std::optional<Hoist::Moved> Hoist::moved(const Node* node, int depth) {
 }
 
 std::optional<Hoist::Moved> Hoist::input(const Node& node) {
-  const auto index = static_cast<std::size_t>(*node.attr("index")->get_if<std::int64_t>());
-  const std::size_t consts = count_of(scan_, "num_consts");
-  const std::size_t first_x = consts + count_of(scan_, "num_carry");
-  if (index >= consts && index < first_x) return std::nullopt;
+  const auto index = static_cast<std::size_t>(node.get<std::int64_t>("index"));
+  const auto scan = front::ScanParams::read(scan_.prim->eqn);
+  if (index >= scan.consts && index < scan.first_x()) return std::nullopt;
   Labels axes = fresh_axes(outer_, node);
   Labels labels = axes;
-  if (index >= first_x) labels.insert(labels.begin(), step_);
+  if (index >= scan.first_x()) labels.insert(labels.begin(), step_);
   return Moved{operand(index, labels), std::move(axes)};
 }
 

@@ -5,12 +5,10 @@
 #include <cmath>
 #include <vector>
 
+#include "support/preferences.h"
+
 namespace jaxport::raise {
 namespace {
-
-// ONNX Runtime computes places in f32. Where the ratio of the sizes is no power of two they differ
-// from JAX's, by more the larger the sizes are: 2e-6 at 40 elements, 3e-5 at 400.
-constexpr double kMostOff = 0x1p-18;
 
 double linear(double distance) { return std::max(0.0, 1 - distance); }
 
@@ -56,7 +54,7 @@ bool gives(const Kernel& kernel, bool antialias, const Tensor& weights) {
     const std::vector<double> want = column(kernel, place(j, from, to), from, stretch);
     for (std::int64_t i = 0; i < from; ++i) {
       const double w = want[static_cast<std::size_t>(i)], off = weights.at(i * to + j) - w;
-      if (!(std::abs(off) <= kMostOff + rounding * std::abs(w))) return false;
+      if (!(std::abs(off) <= Preferences::kResizeError + rounding * std::abs(w))) return false;
     }
   }
   return true;

@@ -25,7 +25,7 @@ std::optional<Part> picked_part(Graph& graph, const Use& use, const Labels& run)
     if (found == axis.end()) continue;
     const Dim size = graph.size_of(run);
     part.whole = graph.label(graph.size_of(all));
-    part.start = size * Dim(*use.node->attr("k")->get_if<std::int64_t>());
+    part.start = size * Dim(use.node->get<std::int64_t>("k"));
     part.limit = part.start + size;
     *axis.erase(found, found + std::ssize(all) - 1) = part.whole;
     return part;
@@ -39,10 +39,10 @@ std::optional<Part> part_of(Graph& graph, const Use& use, const Labels& run) {
   const axis::Node& node = *use.node;
   if (node.kind == Kind::kPick) return picked_part(graph, use, run);
   const bool is_run = node.kind == Kind::kSlice && graph.role(use, "o") == run &&
-                      *node.attr("stride")->get_if<std::int64_t>() == 1;
+                      node.get<std::int64_t>("stride") == 1;
   if (!is_run) return std::nullopt;
-  return Part{graph.child(use, 0), graph.role(use, "i")[0], *node.attr("start")->get_if<Dim>(),
-              *node.attr("limit")->get_if<Dim>()};
+  return Part{graph.child(use, 0), graph.role(use, "i")[0], node.get<Dim>("start"),
+              node.get<Dim>("limit")};
 }
 
 Labels run_of(Graph& graph, const Use& use) {

@@ -34,7 +34,7 @@ class Restriction {
   Use operator()(Use operand) const {
     if (!axis::contains(operand.flat(), from_)) return operand;
     if (node_.kind == Kind::kPick) {
-      return graph_.pick(std::move(operand), from_, *node_.attr("k")->get_if<std::int64_t>());
+      return graph_.pick(std::move(operand), from_, node_.get<std::int64_t>("k"));
     }
     // The context may see the axis of the result as a product.
     std::optional<Label> whole;
@@ -43,9 +43,8 @@ class Restriction {
       whole = graph_.label(graph_.size_of(to_));
       seen.set(*whole, to_);
     }
-    return seen(graph_.slice(std::move(operand), from_, whole, *node_.attr("start")->get_if<Dim>(),
-                             *node_.attr("limit")->get_if<Dim>(),
-                             *node_.attr("stride")->get_if<std::int64_t>()));
+    return seen(graph_.slice(std::move(operand), from_, whole, node_.get<Dim>("start"),
+                             node_.get<Dim>("limit"), node_.get<std::int64_t>("stride")));
   }
 
  private:

@@ -29,7 +29,7 @@ constexpr double kMaskLevel = -1e4;
 constexpr double kFar = 1e3;
 // Half a unit in the last place of this number in f32 is 4e22.
 constexpr double kAbsorbing = -1e30;
-constexpr double kLowestFinite = -3e38;
+constexpr double kLowestFinite = Preferences::kLowestFill;
 // From one absorbing fill to the next; kLowestFinite allows six of them.
 constexpr double kStep = 16;
 constexpr std::size_t kMostFills = 6, kMostSummands = 4;

@@ -79,7 +79,7 @@ std::vector<Remark> run_pass(axis::Program& program, std::span<const Rule* const
   const auto rewrite = [&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
     const std::vector<Match>* matches = roots.find(use.node->name);
     if (!matches) return Use{};
-    const Matcher matcher(graph, uses, rules, remarks);
+    const Matcher matcher(graph, uses, *program.preferences, rules, remarks);
     for (Match match : *matches) {
       if (Use raised = match(matcher, use)) return raised;
     }
@@ -94,9 +94,9 @@ std::vector<Remark> run_pass(axis::Program& program, std::span<const Rule* const
 
 }  // namespace
 
-Matcher::Matcher(axis::Graph& g, const axis::UseCounts& counts,
+Matcher::Matcher(axis::Graph& g, const axis::UseCounts& counts, const Preferences& of_target,
                  std::span<const Rule* const> enabled, std::vector<Remark>& remarks)
-    : graph(g), uses(counts), enabled_(enabled), remarks_(remarks) {}
+    : graph(g), uses(counts), preferences(of_target), enabled_(enabled), remarks_(remarks) {}
 
 bool Matcher::allows(std::string_view rule) const {
   return std::ranges::find(enabled_, rule, &Rule::name) != enabled_.end();

@@ -23,10 +23,11 @@ struct Rule;
 // What a rule's match gets to see besides the node.
 class Matcher {
  public:
-  Matcher(axis::Graph& g, const axis::UseCounts& counts, std::span<const Rule* const> enabled,
-          std::vector<Remark>& remarks);
+  Matcher(axis::Graph& g, const axis::UseCounts& counts, const Preferences& of_target,
+          std::span<const Rule* const> enabled, std::vector<Remark>& remarks);
   axis::Graph& graph;
   const axis::UseCounts& uses;
+  const Preferences& preferences;  // of the target
   // False when the user left the rule out. For rules that share one match function.
   bool allows(std::string_view rule) const;
   // A near miss: returns an empty Use and keeps the reason.

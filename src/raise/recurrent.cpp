@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "axis/region.h"
+#include "front/params.h"
 
 namespace jaxport::raise {
 namespace {
@@ -17,12 +18,6 @@ using front::Type;
 using front::ValueId;
 
 constexpr DType kDType = DType::kF32;
-
-Attr ints(std::initializer_list<std::int64_t> values) {
-  List list;
-  for (std::int64_t value : values) list.push_back(Attr{value});
-  return Attr{std::move(list)};
-}
 
 // One step of a cell as a function, written with the arithmetic of its formula.
 class Step {
@@ -47,37 +42,33 @@ class Step {
   }
   ValueId squeezed(ValueId value) {
     const Dims& shape = function_.type(value).shape;
-    return op("squeeze", {value}, Dims(shape.begin() + 1, shape.end()),
-              {{"dimensions", ints({0})}});
+    return op("squeeze", {value}, Dims(shape.begin() + 1, shape.end()), {{"dimensions", Ints{0}}});
   }
   // x . w^T for the gates from `first` to before `last`
   ValueId times(ValueId x, ValueId weights, std::int64_t first, std::int64_t last) {
     const Dim columns = function_.type(weights).shape[1];
     const ValueId part = rows(weights, first, last, {(last - first) * unit_count(), columns});
-    List contract{ints({1}), ints({1})}, batch{Attr{List{}}, Attr{List{}}};
-    return op("dot_general", {x, part}, shape_of(last - first),
-              {{"dimension_numbers", Attr{List{Attr{std::move(contract)}, Attr{std::move(batch)}}}},
-               {"preferred_element_type", Attr{kDType}}});
+    const front::DotParams dims{{1}, {1}, {}, {}};
+    return op("dot_general", {x, part}, shape_of(last - first), dims.attrs());
   }
   // The bias of these gates, for every element of the batch; those of the state follow those of x.
   ValueId bias(ValueId b, std::int64_t first, std::int64_t last) {
     const Dims shape = shape_of(last - first);
     const ValueId part = rows(b, first, last, {shape[1]});
     return op("broadcast_in_dim", {part}, shape,
-              {{"broadcast_dimensions", ints({1})}, {"shape", shape_attr(shape)}});
+              {{"broadcast_dimensions", Ints{1}}, {"shape", shape}});
   }
   ValueId gate(ValueId all, std::int64_t k) {
     const std::int64_t n = unit_count();
-    return op("slice", {all}, {sizes_.batch, sizes_.hidden},
-              {{"limit_indices", Attr{List{Attr{sizes_.batch}, Attr{(k + 1) * n}}}},
-               {"start_indices", ints({0, k * n})},
-               {"strides", Attr{front::None{}}}});
+    return op(
+        "slice", {all}, {sizes_.batch, sizes_.hidden},
+        {{"limit_indices", List{sizes_.batch, (k + 1) * n}}, {"start_indices", Ints{0, k * n}}});
   }
   // The next state with the unit dim that ONNX gives it.
   ValueId state(ValueId value) {
     const Dims shape{1, sizes_.batch, sizes_.hidden};
     return op("broadcast_in_dim", {value}, shape,
-              {{"broadcast_dimensions", ints({1, 2})}, {"shape", shape_attr(shape)}});
+              {{"broadcast_dimensions", Ints{1, 2}}, {"shape", shape}});
   }
   ValueId constant(double value) {
     const ValueId id = function_.add_value({kDType, {}});
@@ -93,21 +84,14 @@ class Step {
   Dims shape_of(std::int64_t gate_count) const { return {sizes_.batch, gate_count * unit_count()}; }
 
  private:
-  static Attr shape_attr(const Dims& shape) {
-    List list;
-    for (const Dim& dim : shape) list.push_back(Attr{dim});
-    return Attr{std::move(list)};
-  }
   ValueId rows(ValueId value, std::int64_t first, std::int64_t last, Dims shape) {
-    List start{Attr{first * unit_count()}}, limit{Attr{last * unit_count()}};
+    List start{first * unit_count()}, limit{last * unit_count()};
     if (shape.size() > 1) {
-      start.push_back(Attr{std::int64_t{0}});
-      limit.push_back(Attr{shape[1]});
+      start.emplace_back(0);
+      limit.emplace_back(shape[1]);
     }
     return op("slice", {value}, std::move(shape),
-              {{"limit_indices", Attr{std::move(limit)}},
-               {"start_indices", Attr{std::move(start)}},
-               {"strides", Attr{front::None{}}}});
+              {{"limit_indices", limit}, {"start_indices", start}});
   }
 
   front::Function function_;
@@ -190,7 +174,7 @@ std::vector<Type> types_of(const front::Function& function, const std::vector<Va
   return types;
 }
 
-std::shared_ptr<axis::Program> region_of(const axis::Node& scan, const front::Function& step) {
+std::unique_ptr<axis::Program> region_of(const axis::Node& scan, const front::Function& step) {
   axis::RegionBuilder region(axis::Inliner(*scan.prim->regions[0], scan.location));
   std::vector<axis::View> arguments;
   for (ValueId id : step.params) arguments.push_back(region.variable(step.type(id)));
@@ -200,18 +184,16 @@ std::shared_ptr<axis::Program> region_of(const axis::Node& scan, const front::Fu
 Attrs scan_attrs(const front::Eqn& scan, std::shared_ptr<const front::Function> step,
                  std::size_t carries) {
   Attrs attrs = scan.attrs;
-  for (auto& [name, value] : attrs) {
-    if (name == "jaxpr") value = Attr{std::move(step)};
-    if (name == "num_carry") value = Attr{static_cast<std::int64_t>(carries)};
-    if (name == "num_consts") value = Attr{std::int64_t{3}};
-  }
+  front::set(attrs, "jaxpr", std::move(step));
+  front::set(attrs, "num_carry", carries);
+  front::set(attrs, "num_consts", 3);
   return attrs;
 }
 
 }  // namespace
 
-std::shared_ptr<const axis::PrimInfo> recurrent_prim(const axis::Node& scan, const Cell& cell,
-                                                     const RecurrentSizes& sizes,
+std::shared_ptr<const axis::PrimInfo> recurrent_prim(axis::Graph& graph, const axis::Node& scan,
+                                                     const Cell& cell, const RecurrentSizes& sizes,
                                                      bool starts_at_zero) {
   const auto step = std::make_shared<const front::Function>(step_of(cell, sizes));
   auto info = std::make_shared<axis::PrimInfo>();
@@ -225,7 +207,7 @@ std::shared_ptr<const axis::PrimInfo> recurrent_prim(const axis::Node& scan, con
   info->in.back().shape.insert(info->in.back().shape.begin(), sizes.steps);
   info->out = types_of(*step, step->results);
   info->out.back().shape.insert(info->out.back().shape.begin(), sizes.steps);
-  info->regions = {region_of(scan, *step)};
+  info->regions = {graph.own(region_of(scan, *step))};
   return info;
 }
 

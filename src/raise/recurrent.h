@@ -38,8 +38,8 @@ struct RecurrentAttrs {
 };
 
 // The primitive for a cell read from `scan`.
-std::shared_ptr<const axis::PrimInfo> recurrent_prim(const axis::Node& scan, const Cell& cell,
-                                                     const RecurrentSizes& sizes,
+std::shared_ptr<const axis::PrimInfo> recurrent_prim(axis::Graph& graph, const axis::Node& scan,
+                                                     const Cell& cell, const RecurrentSizes& sizes,
                                                      bool starts_at_zero);
 
 // The scan, over the same labels.

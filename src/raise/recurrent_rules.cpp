@@ -11,6 +11,7 @@
 #include "axis/expr.h"
 #include "axis/pattern.h"
 #include "axis/view.h"
+#include "front/params.h"
 #include "raise/cell.h"
 #include "raise/hoist.h"
 #include "raise/polynomial.h"
@@ -45,7 +46,7 @@ class Assembly {
       : graph_(graph),
         scan_(scan),
         cell_(cell),
-        step_(graph.label(front::get_dim(scan.prim->eqn, "length"))),
+        step_(graph.label(front::ScanParams::read(scan.prim->eqn).length)),
         hoist_(graph, scan, step_),
         hidden_(hoist_.outside(cell.hidden)),
         before_(hoist_.outside(cell.before)) {
@@ -80,8 +81,7 @@ class Assembly {
                             {bias, {{}, all_rows}}};
     bool starts_at_zero = true;
     for (std::size_t carry : cell_.state) {
-      const std::size_t i =
-          carry + static_cast<std::size_t>(front::get_int(scan_.prim->eqn, "num_consts"));
+      const std::size_t i = carry + front::ScanParams::read(scan_.prim->eqn).consts;
       views.push_back({hoist_.operand(i, state_), {{}, batch_, {hidden_}}});
       starts_at_zero = starts_at_zero && is_zero(scan_.edges[i].node);
     }
@@ -89,7 +89,8 @@ class Assembly {
     std::vector<Use> operands;
     operands.reserve(views.size());
     for (const View& view : views) operands.push_back(axis::positional(graph_, view));
-    return graph_.prim(recurrent_prim(scan_, cell_, sizes, starts_at_zero), std::move(operands));
+    return graph_.prim(recurrent_prim(graph_, scan_, cell_, sizes, starts_at_zero),
+                       std::move(operands));
   }
 
  private:
@@ -169,7 +170,7 @@ std::optional<axis::Substitution> as_next(const Cell& cell, const View& y) {
 class Results {
  public:
   Results(const Node& scan, const Cell& cell) : scan_(scan), cell_(cell) {
-    carries_ = static_cast<std::size_t>(front::get_int(scan.prim->eqn, "num_carry"));
+    carries_ = front::ScanParams::read(scan.prim->eqn).carries;
   }
 
   // Result i of the scan out of those of the op, over these labels: one for each non-unit dim.
@@ -220,9 +221,7 @@ Use match_recurrent(const Matcher& m, const Use& root) {
   if (cell.next.node->dtype != DType::kF32) {
     return m.miss(reading.rule, root, "kernels compute in f32 only");
   }
-  // ONNX Runtime's RNN takes up to 4 times as long as a Scan for several sequences, and half as
-  // long for one.
-  if (cell.op == "rnn" && cell.axes.size() > 1) {
+  if (cell.op == "rnn" && cell.axes.size() > 1 && m.preferences.has_slow_rnn) {
     return m.miss(reading.rule, root, "a scan over several sequences is faster");
   }
   Assembly assembly(m.graph, scan, cell);

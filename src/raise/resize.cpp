@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "axis/pattern.h"
+#include "front/params.h"
 #include "raise/interpolation.h"
 #include "raise/ops.h"
 #include "raise/rules.h"
@@ -23,7 +24,6 @@ using axis::Label;
 using axis::Labels;
 using axis::Pattern;
 using axis::Use;
-using Ints = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMostWeights = 1 << 20;
 
@@ -107,35 +107,16 @@ Use match_weights(const Matcher& m, const Use& root) {
 
 // --- nearest: a look-up along one dim
 
-Ints ints_of(const front::Attr& attr) {
-  Ints values;
-  for (const front::Attr& item : *attr.get_if<front::List>()) {
-    const auto* number = item.get_if<std::int64_t>();
-    values.push_back(number ? *number : -1);
-  }
-  return values;
-}
-
-Ints field(const front::Eqn& eqn, std::string_view name) {
-  const auto* numbers = front::find(eqn.attrs, "dimension_numbers")->get_if<front::Record>();
-  const auto found =
-      std::ranges::find(numbers->fields, name, &std::pair<std::string, front::Attr>::first);
-  return ints_of(found->second);
-}
-
 // The dim of x that the gather looks up, when it takes all other dims whole.
 std::optional<std::size_t> looked_up(const axis::PrimInfo& gather) {
-  const Ints map = field(gather.eqn, "start_index_map");
+  const auto params = front::GatherParams::read(gather.eqn);
+  const Ints& map = params.map;
   const Dims &shape = gather.in[0].shape, &index = gather.in[1].shape;
-  if (map.size() != 1 || field(gather.eqn, "collapsed_slice_dims") != map) return std::nullopt;
+  if (map.size() != 1 || params.dropped != map) return std::nullopt;
   if (index.size() != 2 || !index[1].is_one()) return std::nullopt;
   const auto dim = static_cast<std::size_t>(map[0]);
-  const auto& sizes = *front::find(gather.eqn.attrs, "slice_sizes")->get_if<front::List>();
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    const auto* size = sizes[i].get_if<std::int64_t>();
-    const auto* symbol = sizes[i].get_if<Dim>();
-    const Dim taken = size ? Dim(*size) : symbol ? *symbol : Dim(0);
-    if (i != dim && !(taken == shape[i])) return std::nullopt;
+    if (i != dim && !(params.slice_sizes[i] == shape[i])) return std::nullopt;
   }
   return dim;
 }
@@ -147,7 +128,7 @@ struct LookUp {
 };
 LookUp look_up(Graph& graph, const Use& root, std::size_t dim) {
   const axis::PrimInfo& gather = *root.node->prim;
-  const Ints offsets = field(gather.eqn, "offset_dims");
+  const Ints offsets = front::GatherParams::read(gather.eqn).window_dims;
   Pattern windows;  // of the result, dims of x other than `dim`
   LookUp found;
   std::size_t axis = 0;
@@ -266,37 +247,21 @@ Rules resize_rules() { return kRules; }
 
 namespace {
 
-front::Attr to_attr(const Ints& values) {
-  front::List list;
-  for (std::int64_t value : values) list.push_back(front::Attr{value});
-  return front::Attr{std::move(list)};
-}
-
 // x[indices] along `from`: a gather over [from][other dims]
 Use taken(Graph& graph, const Use& x, const Use& indices, Label from, Label to) {
   const Labels rest = axis::without(x.flat(), {from});
   auto info = std::make_shared<axis::PrimInfo>();
   front::Type in{x.node->dtype, {graph.size(from)}}, out{x.node->dtype, {graph.size(to)}};
-  front::List sizes{front::Attr{std::int64_t{1}}};
+  front::GatherParams params{{{}, {0}, {0}, {}, {}, "promise_in_bounds"}, {1}, {}};
   Pattern axes{{from}}, result{{to}};
-  Ints offsets;
   for (Label label : rest) {
-    offsets.push_back(std::ssize(in.shape));
+    params.window_dims.push_back(std::ssize(in.shape));
     for (Dims* shape : {&in.shape, &out.shape}) shape->push_back(graph.size(label));
-    sizes.push_back(front::Attr{graph.size(label)});
+    params.slice_sizes.push_back(graph.size(label));
     for (Pattern* pattern : {&axes, &result}) pattern->push_back({label});
   }
   info->eqn.primitive = "gather";
-  info->eqn.attrs = {{"dimension_numbers",
-                      front::Attr{front::Record{"GatherDimensionNumbers",
-                                                {{"offset_dims", to_attr(offsets)},
-                                                 {"collapsed_slice_dims", to_attr({0})},
-                                                 {"start_index_map", to_attr({0})},
-                                                 {"operand_batching_dims", to_attr({})},
-                                                 {"start_indices_batching_dims", to_attr({})}}}}},
-                     {"fill_value", {}},
-                     {"mode", front::Attr{front::Enum{"promise_in_bounds"}}},
-                     {"slice_sizes", front::Attr{std::move(sizes)}}};
+  info->eqn.attrs = params.attrs();
   info->in = {std::move(in), {indices.node->dtype, {graph.size(to), 1}}};
   info->out = {std::move(out)};
   const Use index = graph.relayout(indices, {{to}});

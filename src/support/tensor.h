@@ -13,7 +13,8 @@
 
 namespace jaxport {
 
-using Shape = std::vector<std::int64_t>;
+using Ints = std::vector<std::int64_t>;  // axes, permutations, strides
+using Shape = Ints;
 
 // Product of the sizes. Throws Error E022 when a size is negative or the product leaves int64.
 std::int64_t element_count(std::span<const std::int64_t> shape);

@@ -12,7 +12,6 @@ using onnx::Builder;
 using onnx::Node;
 using onnx::Value;
 using onnx::Values;
-using Ints = std::vector<std::int64_t>;
 
 Ints ints_attr(const Node& node, std::string_view name, const Ints& otherwise) {
   const onnx::Attribute* attr = node.attr(name);

@@ -12,7 +12,6 @@ using onnx::Args;
 using onnx::Builder;
 using onnx::Node;
 using onnx::Value;
-using Ints = std::vector<std::int64_t>;
 
 Value larger(const Value& a, const Value& b) { return where(a > b, a, b); }
 Value smaller(const Value& a, const Value& b) { return where(a < b, a, b); }

@@ -223,6 +223,10 @@ Target target_from_name(std::string_view name) {
       .help("use 'onnxruntime', or 'onnx' for a model that only the specification binds");
 }
 
+const Preferences& preferences(Target target) {
+  return target == Target::kOnnxRuntime ? kOnnxRuntimePreferences : kOnnxPreferences;
+}
+
 bool runs(Target target, std::string_view op, int opset, DType dtype) {
   const onnx::Schema* schema = onnx::find_schema(op, opset);
   if (schema == nullptr || schema->inputs.empty()) return false;

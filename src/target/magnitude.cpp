@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Bits, for all integers of a model. lower/range.cpp has exact bounds, which may be symbolic, for
+// the few indices that lowering asks about, in a graph where the nodes seen here do not exist yet.
 #include "target/magnitude.h"
 
 #include <algorithm>

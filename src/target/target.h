@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "onnx/ir.h"
+#include "support/preferences.h"
 
 namespace jaxport::target {
 
@@ -14,6 +15,7 @@ enum class Target : std::uint8_t {
   kOnnx,         // whatever the schemas of the opset allow
 };
 Target target_from_name(std::string_view name);  // "onnxruntime", "onnx"; else E079
+const Preferences& preferences(Target target);   // see support/preferences.h
 
 // Whether the target computes `op` at `opset` with all its operands in `dtype`, but for indices and
 // the like, which the op never takes in it.

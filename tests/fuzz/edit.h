@@ -8,11 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "front/ir.h"
+#include "front/params.h"
 
 namespace jaxport::fuzz {
-
-using Ints = std::vector<std::int64_t>;
 
 front::Attr list(const Ints& values);
 front::Attr list(const Dims& dims);

@@ -15,7 +15,6 @@ namespace jaxport::axis {
 namespace {
 
 using front::Attr;
-using Ints = std::vector<std::int64_t>;
 
 Attr list(const Ints& values) {
   front::List items;

@@ -185,8 +185,9 @@ TEST(EvalControl, ScanOfNoStepsGivesItsStart) {
 
 TEST(EvalControl, BrokenRegionsAreErrors) {
   EXPECT_EQ(error_of("f32[] = cond %a %a {branches = ()}", {tensor(DType::kI32, {}, {0})}),
-            "E041: primitive 'cond': 'branches' is not a list of jaxprs");
-  EXPECT_EQ(error_of("f32[] = jit %a", {f32({}, {0})}), "E041: primitive 'jit': needs a jaxpr");
+            "E031: parameter 'branches' of primitive 'cond' is not a list of functions");
+  EXPECT_EQ(error_of("f32[] = jit %a", {f32({}, {0})}),
+            "E031: primitive 'jit' has no parameter 'jaxpr'");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ func @softmax(%x: f32[B,4,2*T + 1], %"a b": i32[]) -> (%out, %"loss 1") {
   %max: f32[B,4] = reduce_max %x {axes = (2), mode = #clip} loc("model.py":42 "Net.__call__" scope "blocks/0" library "flax/linear.py:7 in __call__")
   %v: f32[2], %i: i32[2] = top_k %w {k = 2, operand = none}
   print_effect %v
-  %r: f32[2] = scan %v %v {body = @step { (%a: f32[2], %b: f32[2])
+  %r: f32[2] = repeat %v %v {body = @step { (%a: f32[2], %b: f32[2])
     %s: f32[2] = add %a %b
     return %s
   }, flags = (true, false), shape = (B, 2*T + 1, 3)}
@@ -242,7 +242,7 @@ TEST(Text, one_equation_reads_like_a_jaxpr) {
   EXPECT_EQ(print(function, function.eqns[0]),
             "%max:f32[B,4] = reduce_max[axes=(2), mode=#clip] %x:f32[B,4,2*T + 1]");
   EXPECT_EQ(print(function, function.eqns[3]),
-            "%r:f32[2] = scan[body=@step, flags=(true, false), shape=(B, 2*T + 1, 3)] %v:f32[2] "
+            "%r:f32[2] = repeat[body=@step, flags=(true, false), shape=(B, 2*T + 1, 3)] %v:f32[2] "
             "%v:f32[2]");
   Eqn broken{.primitive = "p", .in = {99}, .out = {}, .attrs = {{"a", {std::string(500, 'x')}}}};
   EXPECT_LT(print(function, broken).size(), 120u);
@@ -455,32 +455,6 @@ TEST(Attrs, are_found_by_name) {
   EXPECT_EQ(find(attrs, "d"), nullptr);
 }
 
-TEST(Params, are_read_by_type) {
-  Eqn eqn{.primitive = "p",
-          .in = {},
-          .out = {},
-          .attrs = {{"b", {true}},
-                    {"d", {0.5}},
-                    {"e", {Enum{"clip"}}},
-                    {"i", {std::int64_t{3}}},
-                    {"l", {List{{std::int64_t{1}}, {Dim(2)}}}},
-                    {"r", {doubling()}},
-                    {"t", {DType::kF16}}}};
-  EXPECT_TRUE(get_bool(eqn, "b"));
-  EXPECT_EQ(get_double(eqn, "d"), 0.5);
-  EXPECT_EQ(get_double(eqn, "i"), 3.0);
-  EXPECT_EQ(get_string(eqn, "e"), "clip");
-  EXPECT_EQ(get_int(eqn, "i"), 3);
-  EXPECT_EQ(get_ints(eqn, "l"), (std::vector<std::int64_t>{1, 2}));
-  EXPECT_EQ(get_dims(eqn, "l"), (Dims{1, 2}));
-  EXPECT_EQ(get_dtype(eqn, "t"), DType::kF16);
-  EXPECT_EQ(get_region(eqn, "r").eqns.size(), 1u);
-  EXPECT_EQ(code_of([&] { get_int(eqn, "missing"); }), "E031");
-  EXPECT_EQ(code_of([&] { get_int(eqn, "b"); }), "E031");
-  EXPECT_EQ(code_of([&] { get_ints(eqn, "i"); }), "E031");
-  EXPECT_EQ(code_of([&] { get_region(eqn, "l"); }), "E031");
-}
-
 // --- the verifier
 
 std::string broken(const std::function<void(Function&)>& damage) {
@@ -554,19 +528,19 @@ TEST(Verify, control_flow_signatures_fit) {
   const std::string scan_ok =
       R"(%a: f32[], %ys: f32[5,2] = scan %c %xs {jaxpr = { (%d: f32[], %x: f32[3])
       %y: f32[2] = q %x
-      return %d %y }, num_carry = 1, num_consts = 0})";
+      return %d %y }, length = 5, num_carry = 1, num_consts = 0, reverse = false})";
   EXPECT_EQ(verdict(scan_ok), "no error");
   EXPECT_EQ(
       verdict(
-          R"(%a: f32[] = scan %c %xs {jaxpr = { (%d: f32[], %x: f32[5,3]) return %d }, num_carry = 1, num_consts = 0})"),
+          R"(%a: f32[] = scan %c %xs {jaxpr = { (%d: f32[], %x: f32[5,3]) return %d }, length = 5, num_carry = 1, num_consts = 0, reverse = false})"),
       "E030");
   EXPECT_EQ(
       verdict(
-          R"(%a: f32[] = scan %c {jaxpr = { (%d: f32[]) return %d }, num_carry = 1, num_consts = 5})"),
+          R"(%a: f32[] = scan %c {jaxpr = { (%d: f32[]) return %d }, length = 5, num_carry = 1, num_consts = 5, reverse = false})"),
       "E030");
   EXPECT_EQ(
       verdict(
-          R"(%a: f32[] = scan %c %i {jaxpr = { (%d: f32[], %x: i32[]) return %d }, num_carry = 1, num_consts = 0})"),
+          R"(%a: f32[] = scan %c %i {jaxpr = { (%d: f32[], %x: i32[]) return %d }, length = 5, num_carry = 1, num_consts = 0, reverse = false})"),
       "E030");
   EXPECT_EQ(
       verdict(

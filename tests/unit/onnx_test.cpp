@@ -11,7 +11,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Ints = std::vector<std::int64_t>;
 
 class OnnxTest : public ::testing::Test {
  protected:

@@ -9,7 +9,6 @@
 namespace jaxport::pass {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
 using onnx::Builder;
 using onnx::Graph;
 using onnx::Model;
