@@ -16,9 +16,9 @@ class LabelSet {
     for (const auto& labels : pattern) add(labels);
   }
   void add(const axis::Labels& labels) {
-    for (auto label : labels) in_[static_cast<std::size_t>(label)] = 1;
+    for (auto label : labels) in_[label] = 1;
   }
-  bool has(axis::Label label) const { return in_[static_cast<std::size_t>(label)] != 0; }
+  bool has(axis::Label label) const { return in_[label] != 0; }
   bool has_all(const axis::Labels& labels) const;
   bool has_any(const axis::Labels& labels) const;
   bool has_part(const axis::Labels& labels) const { return has_any(labels) && !has_all(labels); }
