@@ -19,7 +19,7 @@ constexpr int kGroupNormalization = 21;
 // Exponents of the normal numbers of f16, as frexp() counts them.
 constexpr int kLeastExponent = -13, kLargestExponent = 16;
 
-bool has(const Node& node, std::string_view flag) { return *node.attr(flag)->get_if<bool>(); }
+bool has(const Node& node, std::string_view flag) { return node.get<bool>(flag); }
 
 bool fits_f16(double value) {
   int exponent = 0;
