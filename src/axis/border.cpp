@@ -62,7 +62,7 @@ std::vector<Use> Graph::prim(const std::shared_ptr<const PrimInfo>& info,
 Use Graph::remake_prim(const Node& node, std::vector<Use> operands, const Labels& at) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
     Pattern axes = node.edges[i].axes;
-    for (Labels& axis : axes) axis[0] = at[static_cast<std::size_t>(axis[0])];
+    for (Labels& axis : axes) axis[0] = at[axis[0]];
     if (operands[i].labels != axes) operands[i] = relayout(std::move(operands[i]), axes);
   }
   return prim(node.prim, std::move(operands))[node.result];

@@ -39,8 +39,7 @@ eval::RunRegion region_runner(const PrimInfo& prim, Expand expand) {
   return [&prim, expand, bodies](const front::Function& body, std::span<const Tensor> operands,
                                  const DimBindings& outer) {
     const auto which = std::ranges::find(bodies, &body) - bodies.begin();
-    return evaluate_inside(*prim.regions[static_cast<std::size_t>(which)], operands, expand, outer,
-                           Bodies::kRegions);
+    return evaluate_inside(*prim.regions[which], operands, expand, outer, Bodies::kRegions);
   };
 }
 

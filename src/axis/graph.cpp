@@ -22,7 +22,7 @@ const Labels& Node::role(std::string_view role_name) const {
 
 Dim Node::axis_size(std::size_t axis) const {
   Dim size = 1;
-  for (Label label : out[axis]) size = size * sizes[static_cast<std::size_t>(label)];
+  for (Label label : out[axis]) size = size * sizes[label];
   return size;
 }
 
@@ -46,7 +46,7 @@ Program* Graph::own(std::unique_ptr<Program> region) {
 
 DimScope& Graph::dims() const { return *impl_->dims; }
 Label Graph::label(Dim size) { return impl_->labels.add(size, false); }
-Dim Graph::size(Label label) const { return impl_->labels.sizes[static_cast<std::size_t>(label)]; }
+Dim Graph::size(Label label) const { return impl_->labels.sizes[label]; }
 
 Dim Graph::size_of(const Labels& labels) const {
   Dim product = 1;
@@ -137,13 +137,13 @@ namespace {
 bool distribute(const Graph& graph, const Node& node, const Labels& axis, const Labels& context,
                 Pattern& at) {
   if (axis.size() == 1) {
-    at[static_cast<std::size_t>(axis[0])] = context;
+    at[axis[0]] = context;
     return true;
   }
   std::size_t next = 0;
   for (Label label : axis) {
-    Labels& part = at[static_cast<std::size_t>(label)];
-    const Dim& wanted = node.sizes[static_cast<std::size_t>(label)];
+    Labels& part = at[label];
+    const Dim& wanted = node.sizes[label];
     Dim size = 1;
     while (next < context.size() && !(size == wanted)) {
       size = size * graph.size(context[next]);
@@ -176,7 +176,7 @@ Pattern through(const Pattern& axes, const Pattern& at) {
   Pattern labels(axes.size());
   for (std::size_t axis = 0; axis < axes.size(); ++axis) {
     for (Label label : axes[axis]) {
-      const Labels& part = at[static_cast<std::size_t>(label)];
+      const Labels& part = at[label];
       labels[axis].insert(labels[axis].end(), part.begin(), part.end());
     }
   }
@@ -216,9 +216,9 @@ bool Graph::same(const Use& a, const Use& b, Binding& binding) const {
       const Label x = resolve(a.labels[axis][i], trial), y = resolve(b.labels[axis][i], trial);
       if (x == y) continue;
       if (!(size(x) == size(y))) return false;
-      if (impl_->labels.invented[static_cast<std::size_t>(y)]) {
+      if (impl_->labels.invented[y]) {
         trial[y] = x;
-      } else if (impl_->labels.invented[static_cast<std::size_t>(x)]) {
+      } else if (impl_->labels.invented[x]) {
         trial[x] = y;
       } else {
         return false;
@@ -255,13 +255,13 @@ Split split(const Node& node, const Labels& at) {
 
 std::optional<Label> role_at(const Node& node, std::string_view name, const Labels& at) {
   const Labels& role = node.role(name);
-  return role.empty() ? std::nullopt : std::optional(at[static_cast<std::size_t>(role[0])]);
+  return role.empty() ? std::nullopt : std::optional(at[role[0]]);
 }
 
 Pattern pattern_at(const Pattern& pattern, const Labels& at) {
   Pattern mapped = pattern;
   for (Labels& axis : mapped) {
-    for (Label& label : axis) label = at[static_cast<std::size_t>(label)];
+    for (Label& label : axis) label = at[label];
   }
   return mapped;
 }
@@ -292,7 +292,7 @@ Use Graph::remake(const Node& node, std::vector<Use> operands, const Labels& at)
     case Kind::kConcat: {
       auto pieces = piece_labels(node);
       for (auto& label : pieces) {
-        if (label) label = at[static_cast<std::size_t>(*label)];
+        if (label) label = at[*label];
       }
       return concat(std::move(operands), pieces, *role_at(node, "o", at));
     }

@@ -105,12 +105,11 @@ std::optional<Range> in_piece(Graph& graph, const Range& range) {
   const auto pieces = piece_labels(concat);
   Dim offset = 0;
   for (std::size_t j = 0; j < pieces.size(); ++j) {
-    const Dim end = offset + (pieces[j] ? concat.sizes[static_cast<std::size_t>(*pieces[j])] : 1);
+    const Dim end = offset + (pieces[j] ? concat.sizes[*pieces[j]] : 1);
     if (less_equal(offset, range.start) == Truth::kYes &&
         less_equal(range.limit, end) == Truth::kYes) {
       const auto context = graph.context(range.base);
-      const auto along = pieces[j] ? std::optional(context[static_cast<std::size_t>(*pieces[j])][0])
-                                   : std::nullopt;
+      const auto along = pieces[j] ? std::optional(context[*pieces[j]][0]) : std::nullopt;
       return Range{graph.child(range.base, j), along, range.start - offset, range.limit - offset};
     }
     offset = end;

@@ -23,7 +23,7 @@ class Numbering {
  public:
   Numbering(const Draft& draft, LabelTable& table) : draft_(draft), table_(table) {}
   ~Numbering() {
-    for (Label label : seen_) table_.scratch[static_cast<std::size_t>(label)] = kNone;
+    for (Label label : seen_) table_.scratch[label] = kNone;
   }
   Numbering(const Numbering&) = delete;
   Numbering& operator=(const Numbering&) = delete;
@@ -41,7 +41,7 @@ class Numbering {
   }
 
  private:
-  std::int32_t& index(Label label) { return table_.scratch[static_cast<std::size_t>(label)]; }
+  std::int32_t& index(Label label) { return table_.scratch[label]; }
 
   void meet(Label label) {
     if (index(label) != kNone) return;
@@ -67,7 +67,7 @@ class Numbering {
   void observe(const Pattern& pattern) {
     for (const Labels& axis : pattern) {
       for (std::size_t i = 0; i < axis.size(); ++i) {
-        Neighbours& here = neighbours_[static_cast<std::size_t>(index(axis[i]))];
+        Neighbours& here = neighbours_[index(axis[i])];
         Neighbours::meet(here.before, i == 0 ? kNone : index(axis[i - 1]));
         Neighbours::meet(here.after, i + 1 == axis.size() ? kNone : index(axis[i + 1]));
       }
@@ -86,11 +86,11 @@ class Numbering {
     for (const Use& use : draft_.operands) observe(use.labels);
     if (draft_.ordered) observe(draft_.out);
     for (const Labels& axis : draft_.out) {
-      for (Label label : axis) neighbours_[static_cast<std::size_t>(index(label))].in_out = true;
+      for (Label label : axis) neighbours_[index(label)].in_out = true;
     }
     for (const auto& [name, labels] : draft_.roles) {
       for (Label label : labels) {
-        Neighbours& here = neighbours_[static_cast<std::size_t>(index(label))];
+        Neighbours& here = neighbours_[index(label)];
         here.before = here.after = kNone;
       }
     }
@@ -121,7 +121,7 @@ class Numbering {
     Labels mapped;
     mapped.reserve(labels.size());
     for (Label label : labels) {
-      const std::int32_t group = group_[static_cast<std::size_t>(index(label))];
+      const std::int32_t group = group_[index(label)];
       if (group != kNone) mapped.push_back(group);
     }
     return mapped;
@@ -144,7 +144,7 @@ class Numbering {
     std::ranges::sort(flat);
     for (Label label : flat) {
       numbered.out.push_back({label});
-      numbered.context.push_back(groups_[static_cast<std::size_t>(label)]);
+      numbered.context.push_back(groups_[label]);
     }
   }
 
@@ -152,9 +152,9 @@ class Numbering {
     Dims sizes;
     sizes.reserve(groups_.size());
     for (const Labels& group : groups_) {
-      Dim size = table_.sizes[static_cast<std::size_t>(group[0])];
+      Dim size = table_.sizes[group[0]];
       for (std::size_t i = 1; i < group.size(); ++i) {
-        size = size * table_.sizes[static_cast<std::size_t>(group[i])];
+        size = size * table_.sizes[group[i]];
       }
       sizes.push_back(size);
     }

@@ -117,7 +117,7 @@ class Rebuilder {
     for (const Edge& edge : node.edges) {
       Pattern labels = edge.axes;
       for (Labels& axis : labels) {
-        for (Label& label : axis) label = at[static_cast<std::size_t>(label)];
+        for (Label& label : axis) label = at[label];
       }
       operands.push_back(replaced(edge.node) ? over(edge.node, labels)
                                              : Use{edge.node, std::move(labels)});

@@ -142,7 +142,7 @@ std::vector<View> unrolled(Translation& t, const front::ScanParams& scan) {
       arguments[i] = slice_dim(t.graph, t.in[i], 0, step, 1, 1);
       arguments[i].dims.erase(arguments[i].dims.begin());
     }
-    std::vector<View>& results = steps[static_cast<std::size_t>(step)];
+    std::vector<View>& results = steps[step];
     results = t.inliner.run(*scan.body, arguments);
     std::copy_n(results.begin(), scan.carries,
                 arguments.begin() + static_cast<std::ptrdiff_t>(scan.consts));

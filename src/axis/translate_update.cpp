@@ -138,7 +138,7 @@ std::optional<View> slices_along(const Translation& t, const front::ScatterParam
   }
   for (std::int64_t dim : window_dims) {
     t.require(0 <= dim && dim < std::ssize(updates.dims), "a window dim is out of range");
-    slices.dims.push_back(updates.dims[static_cast<std::size_t>(dim)]);
+    slices.dims.push_back(updates.dims[dim]);
   }
   const std::size_t axis = t.axes(inserted, updates.dims.size())[0];
   slices.dims.insert(slices.dims.begin() + static_cast<std::ptrdiff_t>(axis), along);

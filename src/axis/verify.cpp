@@ -46,7 +46,7 @@ class Verifier {
 
   Dim size_of(const Node& node, const Labels& labels) const {
     Dim size = 1;
-    for (Label label : labels) size = size * node.sizes[static_cast<std::size_t>(label)];
+    for (Label label : labels) size = size * node.sizes[label];
     return size;
   }
 

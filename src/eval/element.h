@@ -65,8 +65,8 @@ struct Array {
   T* end() { return data_.get() + count_; }
   const T* begin() const { return data_.get(); }
   const T* end() const { return data_.get() + count_; }
-  T& operator[](std::int64_t i) { return data_[static_cast<std::size_t>(i)]; }
-  const T& operator[](std::int64_t i) const { return data_[static_cast<std::size_t>(i)]; }
+  T& operator[](std::int64_t i) { return data_[i]; }
+  const T& operator[](std::int64_t i) const { return data_[i]; }
   std::int64_t size() const { return count_; }
 
  private:

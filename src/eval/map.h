@@ -41,7 +41,7 @@ void map_blocks(const std::array<Tensor, N>& operands, const Op& op, MutableTens
     x[k].fill(x[k][0]);
   }
   const auto at = [&]<std::size_t... K>(std::int64_t i, std::index_sequence<K...>) {
-    return op(x[K][static_cast<std::size_t>(i)]...);
+    return op(x[K][i]...);
   };
   constexpr auto kOperands = std::make_index_sequence<N>{};
   std::array<decltype(at(0, kOperands)), kBlock> y;
@@ -50,7 +50,7 @@ void map_blocks(const std::array<Tensor, N>& operands, const Op& op, MutableTens
     for (std::size_t k = 0; k < N; ++k) {
       if (!single[k]) load(operands[k], begin, count, x[k].data());
     }
-    for (std::int64_t i = 0; i < count; ++i) y[static_cast<std::size_t>(i)] = at(i, kOperands);
+    for (std::int64_t i = 0; i < count; ++i) y[i] = at(i, kOperands);
     store(y.data(), count, out, begin);
   }
 }

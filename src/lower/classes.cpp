@@ -44,7 +44,7 @@ std::vector<Label> label_map(const Node& operand, const Edge& edge, const Node& 
 Arrangement renamed(const Arrangement& dims, const std::vector<Label>& map) {
   Arrangement result = dims;
   for (Labels& dim : result) {
-    for (Label& label : dim) label = map[static_cast<std::size_t>(label)];
+    for (Label& label : dim) label = map[label];
   }
   return result;
 }
@@ -73,7 +73,7 @@ Classes::Classes(const Facts& facts)
     members_[n] = {n};
     to_class_[n].resize(order[n]->sizes.size(), kNone);
     for (const Labels& labels : order[n]->out) {
-      for (Label label : labels) to_class_[n][static_cast<std::size_t>(label)] = label;
+      for (Label label : labels) to_class_[n][label] = label;
     }
   }
   for (const Node* node : order) {
@@ -95,7 +95,7 @@ void Classes::join(std::size_t a, std::size_t b, const Map& from_a_to_b) {
     if (from_a_to_b[label] == kNone) continue;
     const auto at = static_cast<std::size_t>(to_class_[a][label]);
     if (map.size() <= at) map.resize(at + 1, kNone);
-    map[at] = to_class_[b][static_cast<std::size_t>(from_a_to_b[label])];
+    map[at] = to_class_[b][from_a_to_b[label]];
   }
   if (members_[from].size() > members_[to].size()) {
     std::swap(from, to);
@@ -104,7 +104,7 @@ void Classes::join(std::size_t a, std::size_t b, const Map& from_a_to_b) {
   for (std::size_t member : members_[from]) {
     class_[member] = to;
     for (Label& label : to_class_[member]) {
-      if (label != kNone) label = map[static_cast<std::size_t>(label)];
+      if (label != kNone) label = map[label];
     }
     members_[to].push_back(member);
   }

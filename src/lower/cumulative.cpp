@@ -52,7 +52,7 @@ Value by_scan(Ctx& c, Value x, const Along& along, const Monoid& monoid) {
                        {"scan_input_directions", {direction}},
                        {"scan_output_directions", {direction}}})[1]};
   };
-  const Dim length = x.shape()[static_cast<std::size_t>(along.axis)];
+  const Dim length = x.shape()[along.axis];
   if (!onnx::can_be_zero(length)) return steps(c.op)[0];
   const auto as_it_is = [&](onnx::Builder&) -> Values { return {x}; };
   const Value result = unless_zero(c.op, c.dim(length), steps, as_it_is)[0];
@@ -62,7 +62,7 @@ Value by_scan(Ctx& c, Value x, const Along& along, const Monoid& monoid) {
 
 Value cumulated(Ctx& c, Value x, const Monoid& monoid) {
   const Along along = Along::read(c.eqn());
-  const bool is_static = x.shape()[static_cast<std::size_t>(along.axis)].is_static();
+  const bool is_static = x.shape()[along.axis].is_static();
   return is_static ? by_doubling(c, x, along, monoid) : by_scan(c, x, along, monoid);
 }
 

@@ -22,7 +22,7 @@ std::optional<std::int64_t> static_elements(const Node& node) {
     if (!size.is_static()) return std::nullopt;
   }
   for (const axis::Labels& labels : node.out) {
-    for (axis::Label label : labels) count *= node.sizes[static_cast<std::size_t>(label)].value();
+    for (axis::Label label : labels) count *= node.sizes[label].value();
   }
   return count;
 }
@@ -139,8 +139,8 @@ std::optional<ConstantView> Facts::view_of(const Node* node) const {
   if (!operand) return std::nullopt;
   const auto pieces = label_pieces(edge.axes, node->sizes);
   auto stride = [&](axis::Label label) {
-    const Piece& piece = pieces[static_cast<std::size_t>(label)];
-    return operand->strides[static_cast<std::size_t>(piece.axis)] * piece.stride.value();
+    const Piece& piece = pieces[label];
+    return operand->strides[piece.axis] * piece.stride.value();
   };
   ConstantView view{operand->base, operand->offset, {}};
   view.offset += node->get<std::int64_t>("k") * stride(node->role("p")[0]);

@@ -21,7 +21,7 @@ struct ResultDims {
   Ints of(const Ints& operand_dims) const {
     Ints dims;
     for (std::int64_t dim : operand_dims) {
-      if (const auto& found = operand[static_cast<std::size_t>(dim)]) dims.push_back(*found);
+      if (const auto& found = operand[dim]) dims.push_back(*found);
     }
     return dims;
   }
@@ -42,7 +42,7 @@ ResultDims result_dims(const Windows& windows, std::size_t rank) {
 
 Value in_order(Ctx& c, Value result, const Ints& order) {
   Dims shape;
-  for (std::int64_t dim : order) shape.push_back(c.out_type().shape[static_cast<std::size_t>(dim)]);
+  for (std::int64_t dim : order) shape.push_back(c.out_type().shape[dim]);
   return c.reshape(result, shape);
 }
 
@@ -136,8 +136,7 @@ Order along_order(const Reading& reading) {
     }
   }
   Ints order;
-  for (std::int64_t dim : indices)
-    order.push_back(reading.dims.index[static_cast<std::size_t>(dim)]);
+  for (std::int64_t dim : indices) order.push_back(reading.dims.index[dim]);
   append(order, reading.dims.of(windows.map));
   return {{{}, indices}, {order}};
 }
@@ -150,8 +149,7 @@ Order points_order(const Reading& reading) {
   append(operand, windows.whole);
   append(indices, reading.free);
   Ints order;
-  for (std::int64_t dim : indices)
-    order.push_back(reading.dims.index[static_cast<std::size_t>(dim)]);
+  for (std::int64_t dim : indices) order.push_back(reading.dims.index[dim]);
   append(order, reading.dims.of(windows.map));
   append(order, reading.dims.of(windows.whole));
   if (windows.map.size() > 1) indices.push_back(std::ssize(indices));  // the vectors

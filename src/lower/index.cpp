@@ -39,7 +39,7 @@ Results dynamic_slice(Ctx& c) {
   Dims lengths;
   for (std::int64_t dim : dims) {
     parts.push_back(clamped_start(c, 1, dim, sizes));
-    lengths.push_back(sizes[static_cast<std::size_t>(dim)]);
+    lengths.push_back(sizes[dim]);
   }
   const Value starts = joined(c, parts), ends = starts + c.shape(lengths);
   return c.op.call_with_shape("Slice", {c.in(0), starts, ends, c.ints(dims)}, {}, sizes);
@@ -60,8 +60,8 @@ Value known_offsets(Ctx& c, const Dims& window) {
   for (std::int64_t i = 0; i < offsets.tensor.size(); i += rank) {
     std::int64_t rest = i / rank;
     for (std::int64_t dim = rank - 1; dim >= 0; --dim) {
-      offsets.as<std::int64_t>()[i + dim] = rest % shape[static_cast<std::size_t>(dim)];
-      rest /= shape[static_cast<std::size_t>(dim)];
+      offsets.as<std::int64_t>()[i + dim] = rest % shape[dim];
+      rest /= shape[dim];
     }
   }
   return c.constant(std::move(offsets.tensor));

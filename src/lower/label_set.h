@@ -17,7 +17,7 @@ class LabelSet {
     for (const auto& labels : pattern) add(labels);
   }
   void add(const axis::Labels& labels) {
-    for (auto label : labels) in_[static_cast<std::size_t>(label)] = 1;
+    for (auto label : labels) in_[label] = 1;
   }
   bool empty() const { return std::ranges::find(in_, 1) == in_.end(); }
   bool has(axis::Label label) const { return in_[static_cast<std::size_t>(label)] != 0; }

@@ -18,7 +18,7 @@ void add_boundaries(const Layout& layout, Boundaries& boundaries) {
       if (boundaries.size() <= static_cast<std::size_t>(piece.axis)) {
         boundaries.resize(static_cast<std::size_t>(piece.axis) + 1);
       }
-      auto& at = boundaries[static_cast<std::size_t>(piece.axis)];
+      auto& at = boundaries[piece.axis];
       for (const Dim& boundary : {piece.stride, piece.stride * piece.size}) {
         if (std::ranges::find(at, boundary) == at.end()) at.push_back(boundary);
       }
@@ -52,7 +52,7 @@ bool cut_side(Layout& layout, const Boundaries& boundaries) {
   for (PhysicalDim& dim : layout) {
     PhysicalDim pieces;
     for (const Piece& piece : dim) {
-      auto inner = inner_boundaries(piece, boundaries[static_cast<std::size_t>(piece.axis)]);
+      auto inner = inner_boundaries(piece, boundaries[piece.axis]);
       inner.push_back(piece.stride);
       Dim end = piece.stride * piece.size;
       for (const Dim& at : inner) {
@@ -133,9 +133,8 @@ class Planner {
     bool open = false;
     for (const auto& dim : from) {
       for (int at : dim) {
-        bool extends = open && at == result.back().back() + 1 &&
-                       dim_of_[static_cast<std::size_t>(at)] ==
-                           dim_of_[static_cast<std::size_t>(result.back().back())];
+        bool extends =
+            open && at == result.back().back() + 1 && dim_of_[at] == dim_of_[result.back().back()];
         if (!extends) result.emplace_back();
         result.back().push_back(at);
         open = true;
@@ -150,7 +149,7 @@ class Planner {
     if (split != from) add(plan, {{}, layout(split)}, kReshapePrice);
     const auto perm = permutation(split);
     Positions moved;
-    for (auto i : perm) moved.push_back(split[static_cast<std::size_t>(i)]);
+    for (auto i : perm) moved.push_back(split[i]);
     if (!std::ranges::is_sorted(perm)) add(plan, {perm, layout(moved)}, kTransposePrice);
     if (moved != target()) add(plan, {{}, asked_}, kReshapePrice);
     return plan;
@@ -165,7 +164,7 @@ class Planner {
   Positions target() const {
     Positions result(to_.size());
     for (std::size_t i = 0; i < dim_of_.size(); ++i) {
-      result[static_cast<std::size_t>(dim_of_[i])].push_back(static_cast<int>(i));
+      result[dim_of_[i]].push_back(static_cast<int>(i));
     }
     return result;
   }
@@ -174,7 +173,7 @@ class Planner {
     Layout result;
     for (const auto& dim : at) {
       auto& pieces = result.emplace_back();
-      for (int i : dim) pieces.push_back(pieces_[static_cast<std::size_t>(i)]);
+      for (int i : dim) pieces.push_back(pieces_[i]);
     }
     return merged(result);
   }
@@ -186,8 +185,7 @@ class Planner {
     for (std::size_t i = 0; i < split.size(); ++i) {
       (split[i].empty() ? units : real).push_back(static_cast<std::int64_t>(i));
     }
-    std::ranges::sort(real, {},
-                      [&](std::int64_t i) { return split[static_cast<std::size_t>(i)][0]; });
+    std::ranges::sort(real, {}, [&](std::int64_t i) { return split[i][0]; });
     std::vector<std::int64_t> placed;
     std::size_t next_unit = 0, next_real = 0;
     int owed = 0;  // pieces of the target not yet covered: a run may span several of its dims
@@ -198,7 +196,7 @@ class Planner {
       }
       for (owed -= static_cast<int>(dim.size()); owed < 0; ++next_real) {
         placed.push_back(real[next_real]);
-        owed += static_cast<int>(split[static_cast<std::size_t>(real[next_real])].size());
+        owed += static_cast<int>(split[real[next_real]].size());
       }
     }
     std::vector<std::int64_t> result(units.begin() + static_cast<std::ptrdiff_t>(next_unit),
@@ -220,8 +218,8 @@ Pieces label_pieces(const axis::Pattern& axes, const Dims& sizes) {
   for (std::size_t axis = 0; axis < axes.size(); ++axis) {
     Dim stride = 1;
     for (auto label = axes[axis].rbegin(); label != axes[axis].rend(); ++label) {
-      const Dim& size = sizes[static_cast<std::size_t>(*label)];
-      pieces[static_cast<std::size_t>(*label)] = {static_cast<std::int32_t>(axis), stride, size};
+      const Dim& size = sizes[*label];
+      pieces[*label] = {static_cast<std::int32_t>(axis), stride, size};
       stride = stride * size;
     }
   }
@@ -234,7 +232,7 @@ Layout to_layout(const Arrangement& arrangement, const Pieces& pieces) {
   for (const axis::Labels& labels : arrangement) {
     PhysicalDim& dim = layout.emplace_back();
     for (axis::Label label : labels) {
-      const Piece& piece = pieces[static_cast<std::size_t>(label)];
+      const Piece& piece = pieces[label];
       if (piece.axis >= 0) dim.push_back(piece);
     }
   }
@@ -244,7 +242,7 @@ Layout to_layout(const Arrangement& arrangement, const Pieces& pieces) {
 Arrangement to_arrangement(const Layout& layout, const axis::Pattern& axes, const Dims& sizes) {
   const Pieces pieces = label_pieces(axes, sizes);
   const auto holds = [&](const Piece& piece, axis::Label label) {
-    return overlap(piece, pieces[static_cast<std::size_t>(label)]);
+    return overlap(piece, pieces[label]);
   };
   // Of [4 B] seen as (B 4) nothing can be said about where the labels lie.
   const auto is_seen = [&](axis::Label label) {
@@ -257,7 +255,7 @@ Arrangement to_arrangement(const Layout& layout, const axis::Pattern& axes, cons
   for (const PhysicalDim& dim : layout) {
     axis::Labels labels;
     for (const Piece& piece : dim) {
-      const axis::Labels& axis = axes[static_cast<std::size_t>(piece.axis)];
+      const axis::Labels& axis = axes[piece.axis];
       const bool is_whole = !std::ranges::all_of(axis, is_seen);
       for (axis::Label label : axis) {
         if (done.has(label) || (!is_whole && !holds(piece, label))) continue;

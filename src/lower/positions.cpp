@@ -31,8 +31,7 @@ class Columns {
 
   Positions build() {
     Dims shape = index_dims_;
-    for (std::int64_t dim : windows_.partial)
-      shape.push_back(windows_.size[static_cast<std::size_t>(dim)]);
+    for (std::int64_t dim : windows_.partial) shape.push_back(windows_.size[dim]);
     shape.emplace_back(1);
     Values columns;
     for (std::size_t i = 0; i < windows_.partial.size(); ++i)
@@ -45,7 +44,7 @@ class Columns {
   // Start plus offset inside the window, shaped to broadcast against all positions.
   Value column(std::size_t i) {
     const std::int64_t dim = windows_.partial[i];
-    const Dim& size = windows_.size[static_cast<std::size_t>(dim)];
+    const Dim& size = windows_.size[dim];
     Dims along(index_dims_.size() + windows_.partial.size() + 1, Dim(1));
     along[index_dims_.size() + i] = size;
     Value offset;
@@ -65,17 +64,15 @@ class Columns {
   Value start(std::int64_t dim) {
     if (auto at = std::ranges::find(windows_.operand_batching, dim);
         at != windows_.operand_batching.end()) {
-      const auto batch =
-          windows_.index_batching[static_cast<std::size_t>(at - windows_.operand_batching.begin())];
+      const auto batch = windows_.index_batching[at - windows_.operand_batching.begin()];
       Dims shape(index_dims_.size(), Dim(1));
-      shape[static_cast<std::size_t>(batch)] = index_dims_[static_cast<std::size_t>(batch)];
-      return c_.reshape(range(c_, shape[static_cast<std::size_t>(batch)]), shape);
+      shape[batch] = index_dims_[batch];
+      return c_.reshape(range(c_, shape[batch]), shape);
     }
     auto entry = std::ranges::find(windows_.map, dim);
     if (entry == windows_.map.end()) return {};
     const Value begin = entry_of_vectors(entry - windows_.map.begin());
-    const Dim limit =
-        operand_[static_cast<std::size_t>(dim)] - windows_.size[static_cast<std::size_t>(dim)];
+    const Dim limit = operand_[dim] - windows_.size[dim];
     if (outside_ == Outside::kNone || is_inside(entry - windows_.map.begin(), limit)) return begin;
     const Value fitted = min(max(begin, 0), scalar_dim(c_, limit)), fits = equal(begin, fitted);
     valid_ = valid_ ? valid_ & fits : fits;

@@ -37,7 +37,7 @@ Known of_prim(const Node& node) {
   if (eqn.primitive == "argmax" || eqn.primitive == "argmin") {
     const Ints axes = front::ReduceParams::read(eqn).axes;
     if (axes.size() != 1) return std::nullopt;
-    return Range{0, node.prim->in[0].shape[static_cast<std::size_t>(axes[0])] - 1};
+    return Range{0, node.prim->in[0].shape[axes[0]] - 1};
   }
   if (eqn.primitive != "dim_as_value") return std::nullopt;
   const Dim size = front::get_dim(eqn, "dim");

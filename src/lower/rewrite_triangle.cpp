@@ -93,7 +93,7 @@ Use triangle(Graph& graph, const Use& use) {
   const bool is_lower = *far < *near;  // the row is the axis that comes first
   axis::Pattern axes;
   for (std::ptrdiff_t i = 0; i < std::ssize(x.labels); ++i) {
-    if (i != *far && i != *near) axes.push_back(x.labels[static_cast<std::size_t>(i)]);
+    if (i != *far && i != *near) axes.push_back(x.labels[i]);
   }
   axes.push_back({is_lower ? half->far : half->near});
   axes.push_back({is_lower ? half->near : half->far});

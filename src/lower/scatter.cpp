@@ -28,8 +28,7 @@ Ints update_order(const Windows& windows, std::size_t rank) {
   for (const Ints* group : {&windows.partial, &windows.whole}) {
     for (std::int64_t dim : *group) {
       auto at = std::ranges::find(kept, dim);
-      if (at != kept.end())
-        order.push_back(window_dims[static_cast<std::size_t>(at - kept.begin())]);
+      if (at != kept.end()) order.push_back(window_dims[at - kept.begin()]);
     }
   }
   return order;
@@ -82,12 +81,11 @@ Results scattered(Ctx& c, Value updates, std::string_view reduction) {
       c.in_type(1).shape;  // without the windows' unit dims, which updates mostly lack too
   places.pop_back();
   for (std::int64_t dim : windows.partial) {
-    const Dim& size = windows.size[static_cast<std::size_t>(dim)];
+    const Dim& size = windows.size[dim];
     if (!size.is_one()) places.push_back(size);
   }
   Dims update_shape = places;
-  for (std::int64_t dim : windows.whole)
-    update_shape.push_back(c.in_type(0).shape[static_cast<std::size_t>(dim)]);
+  for (std::int64_t dim : windows.whole) update_shape.push_back(c.in_type(0).shape[dim]);
   places.push_back(positions.at.shape().back());
   const Values in{x, c.reshape(positions.at, places), c.reshape(updates, update_shape)};
   onnx::Args args;

@@ -39,7 +39,7 @@ struct Top {
 };
 Top top(Ctx& c, Value x, const Dim& count, const Direction& order) {
   Dims shape = x.shape();
-  shape[static_cast<std::size_t>(order.axis)] = count;
+  shape[order.axis] = count;
   const Values found =
       c.op.call_n("TopK", {x, c.dim(count)}, 2,
                   {{"axis", order.axis}, {"largest", order.largest_first ? 1 : 0}});
@@ -54,7 +54,7 @@ Value taken(Ctx& c, Value x, Value positions, std::int64_t axis) {
 // The positions of the elements in order. Sorting by the last key first and by the first key last
 // leaves what the first calls equal in the order of the others.
 Value positions_by(Ctx& c, const Values& keys, const Direction& order) {
-  const Dim size = keys[0].shape()[static_cast<std::size_t>(order.axis)];
+  const Dim size = keys[0].shape()[order.axis];
   Value positions;
   for (const Value& key : Values(keys.rbegin(), keys.rend())) {
     const Value reordered = positions ? taken(c, key, positions, order.axis) : key;
@@ -73,7 +73,7 @@ Results sort(Ctx& c) {
     const Values more = keys_of(in[i]);
     keys.insert(keys.end(), more.begin(), more.end());
   }
-  const Dim size = in[0].shape()[static_cast<std::size_t>(order.axis)];
+  const Dim size = in[0].shape()[order.axis];
   if (in.size() == 1 && keys == in) return top(c, in[0], size, order).elements;
   const Value positions = positions_by(c, keys, order);
   Values results;

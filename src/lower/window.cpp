@@ -149,7 +149,7 @@ Plan plan_of(const front::Eqn& eqn, const Dims& operand, const Dims& result) {
   trim_padding(window, operand);
   Plan plan{permuted(window, perm), 0, {}};
   while (plan.outside < perm.size() && !is_windowed(plan.window, plan.outside)) ++plan.outside;
-  for (std::int64_t dim : perm) plan.result.push_back(result[static_cast<std::size_t>(dim)]);
+  for (std::int64_t dim : perm) plan.result.push_back(result[dim]);
   return plan;
 }
 Plan plan_of(Ctx& c) { return plan_of(c.eqn(), c.in_type(0).shape, c.out_type().shape); }

@@ -24,7 +24,7 @@ std::string readable(std::string text) {
 
 std::string element_text(const Tensor& tensor, std::int64_t index) {
   if (tensor.dtype == DType::kU64) {
-    return fmt::to_string(tensor.as<std::uint64_t>()[static_cast<std::size_t>(index)]);
+    return fmt::to_string(tensor.as<std::uint64_t>()[index]);
   }
   if (!is_float(tensor.dtype)) return fmt::to_string(tensor.int_at(index));
   const double value = tensor.at(index);

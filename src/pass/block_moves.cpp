@@ -34,7 +34,7 @@ Move canonical(const Dims& dims, const Ints& perm) {
     place[i] = std::ssize(move.dims) - 1;
   }
   for (std::int64_t dim : perm) {
-    const std::int64_t joined = place[static_cast<std::size_t>(dim)];
+    const std::int64_t joined = place[dim];
     if (move.perm.empty() || move.perm.back() != joined) move.perm.push_back(joined);
   }
   if (move.dims.size() == 4) {

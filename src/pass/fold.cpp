@@ -62,7 +62,7 @@ std::optional<Tensor> transpose(const Call& call) {
   const Ints strides = row_major_strides(call.in[0].shape);
   StridedView view{call.in[0], 0, call.shape, {}};
   for (std::int64_t axis : std::get<Ints>(perm->value)) {
-    view.strides.push_back(strides[static_cast<std::size_t>(axis)]);
+    view.strides.push_back(strides[axis]);
   }
   return materialise(view);
 }
@@ -115,7 +115,7 @@ std::optional<Tensor> arithmetic(const Call& call) {
   const Tensor a = broadcast(call.in[0], call.shape), b = broadcast(call.in[1], call.shape);
   Ints values(static_cast<std::size_t>(a.size()));
   for (std::int64_t i = 0; i < a.size(); ++i) {
-    if (kOverflows(a.int_at(i), b.int_at(i), values[static_cast<std::size_t>(i)])) {
+    if (kOverflows(a.int_at(i), b.int_at(i), values[i])) {
       return std::nullopt;
     }
   }

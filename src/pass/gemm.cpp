@@ -38,7 +38,7 @@ class Gemms {
       if (node.op == "MatMul") product_[node.out[0]] = &node;
       if (node.op != "Add" || !has_product_first(node)) continue;
       const Node* product = product_[node.in[0]];
-      is_removed[static_cast<std::size_t>(product - graph.nodes.data())] = true;
+      is_removed[product - graph.nodes.data()] = true;
       node.op = "Gemm";
       node.in = {product->in[0], product->in[1], node.in[1]};
       ++found;

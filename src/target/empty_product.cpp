@@ -31,7 +31,7 @@ bool moves_first_dim_into_matrices(const Node& node) {
   if (node.op != "Transpose" || !node.attr("perm")) return false;
   const auto& order = order_of(node);
   const auto batch = static_cast<std::int64_t>(order.size()) - 2;
-  const auto is_next = [&](std::int64_t i) { return order[static_cast<std::size_t>(i)] == i + 1; };
+  const auto is_next = [&](std::int64_t i) { return order[i] == i + 1; };
   return batch > 0 && std::ranges::all_of(std::views::iota(std::int64_t{0}, batch), is_next);
 }
 
