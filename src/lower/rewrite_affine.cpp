@@ -278,7 +278,8 @@ Use biased(Graph& graph, const Use& conv, const Use& bias, const UseCounts& uses
       uses[conv.node] > 1 || bias.labels.empty() || !is_known(*bias.node)) {
     return {};
   }
-  const auto axis = axis_of_dim(conv.node->prim->out[0], spec(*conv.node->prim, "out_spec", 1));
+  const auto params = front::ConvParams::read(conv.node->prim->eqn);
+  const auto axis = axis_of_dim(conv.node->prim->out[0], params.out[1]);
   if (!axis || !axis::without(bias.flat(), conv.labels[*axis]).empty()) return {};
   const std::vector<Use> operands = graph.children(conv);
   if (std::ranges::all_of(operands, [](const Use& use) { return is_known(*use.node); })) return {};
