@@ -39,15 +39,12 @@ class Matcher {
 
 // A rule is data. `match` is tried at nodes whose name is in `roots` and returns the macro node
 // (same labels as the root), an empty Use, or a miss. It looks at a bounded number of nodes.
-// Rules of one pass may share a match function: it is called once for each node. `sample` is a
-// .jir function that must be raised by this rule; tests convert it fused and decomposed and
-// compare. `near_misses` are .jir functions that must not be raised and give a remark.
+// Rules of one pass may share a match function: it is called once for each node. What a rule must
+// raise and what it must leave is in tests/golden/raise/rules/<name>.jir.
 struct Rule {
   std::string_view name;
   std::span<const std::string_view> roots;
   axis::Use (*match)(const Matcher&, const axis::Use&);
-  std::string_view sample;
-  std::span<const std::string_view> near_misses;
 };
 
 // The passes in order: each is a set of rules applied bottom-up until nothing changes (at most 3

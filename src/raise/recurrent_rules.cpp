@@ -15,7 +15,6 @@
 #include "raise/hoist.h"
 #include "raise/polynomial.h"
 #include "raise/recurrent.h"
-#include "raise/recurrent_samples.h"
 #include "raise/rules.h"
 #include "raise/views.h"
 
@@ -242,9 +241,9 @@ Use match_recurrent(const Matcher& m, const Use& root) {
 
 constexpr std::string_view kRoots[] = {"scan"};
 
-constexpr Rule kLstm{"lstm", kRoots, match_recurrent, kLstmSample, kLstmNearMisses};
-constexpr Rule kGru{"gru", kRoots, match_recurrent, kGruSample, kGruNearMisses};
-constexpr Rule kRnn{"rnn", kRoots, match_recurrent, kRnnSample, kRnnNearMisses};
+constexpr Rule kLstm{"lstm", kRoots, match_recurrent};
+constexpr Rule kGru{"gru", kRoots, match_recurrent};
+constexpr Rule kRnn{"rnn", kRoots, match_recurrent};
 constexpr const Rule* kRules[] = {&kLstm, &kGru, &kRnn};
 
 }  // namespace
