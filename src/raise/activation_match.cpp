@@ -184,18 +184,11 @@ std::vector<Rule> one_rule_each() {
   return rules;
 }
 
-std::vector<const Rule*> pointers_to(std::span<const Rule> rules) {
-  std::vector<const Rule*> pointers;
-  for (const Rule& rule : rules) pointers.push_back(&rule);
-  return pointers;
-}
-
 }  // namespace
 
 Rules activation_rules() {
   static const std::vector<Rule> kRules = one_rule_each();
-  static const std::vector<const Rule*> kPointers = pointers_to(kRules);
-  return kPointers;
+  return kRules;
 }
 
 }  // namespace jaxport::raise

@@ -325,8 +325,7 @@ Use match_attention(const Matcher& m, const Use& root) {
 
 constexpr std::string_view kRoots[] = {"contract", "div", "mul"};
 
-constexpr Rule kAttention{"attention", kRoots, match_attention};
-constexpr const Rule* kRules[] = {&kAttention};
+constexpr Rule kRules[] = {{"attention", kRoots, match_attention}};
 
 }  // namespace
 

@@ -219,10 +219,11 @@ Use match_rms_norm(const Matcher& m, const Use& root) {
 }
 
 constexpr std::string_view kLayerNormRoots[] = {"add", "div", "mul", "sub"};
-constexpr Rule kLayerNorm{"layer_norm", kLayerNormRoots, match_layer_norm};
 constexpr std::string_view kRmsNormRoots[] = {"div", "mul"};
-constexpr Rule kRmsNorm{"rms_norm", kRmsNormRoots, match_rms_norm};
-constexpr const Rule* kRules[] = {&kLayerNorm, &kRmsNorm};
+constexpr Rule kRules[] = {
+    {"layer_norm", kLayerNormRoots, match_layer_norm},
+    {"rms_norm", kRmsNormRoots, match_rms_norm},
+};
 
 }  // namespace
 

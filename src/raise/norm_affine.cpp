@@ -84,10 +84,11 @@ Use match_scale(const Matcher& m, const Use& root) { return absorb(m, root, kSca
 Use match_bias(const Matcher& m, const Use& root) { return absorb(m, root, kBias); }
 
 constexpr std::string_view kScaleRoots[] = {"mul"};
-constexpr Rule kNormScale{"norm_scale", kScaleRoots, match_scale};
 constexpr std::string_view kBiasRoots[] = {"add"};
-constexpr Rule kNormBias{"norm_bias", kBiasRoots, match_bias};
-constexpr const Rule* kRules[] = {&kNormScale, &kNormBias};
+constexpr Rule kRules[] = {
+    {"norm_scale", kScaleRoots, match_scale},
+    {"norm_bias", kBiasRoots, match_bias},
+};
 
 }  // namespace
 

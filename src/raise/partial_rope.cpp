@@ -110,8 +110,7 @@ Use match_partial_rope(const Matcher& m, const Use& root) {
 }
 
 constexpr std::string_view kRoots[] = {"concat", "stack"};
-constexpr Rule kPartialRope{"partial_rope", kRoots, match_partial_rope};
-constexpr const Rule* kRules[] = {&kPartialRope};
+constexpr Rule kRules[] = {{"partial_rope", kRoots, match_partial_rope}};
 
 }  // namespace
 

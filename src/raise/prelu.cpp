@@ -112,8 +112,7 @@ Use match_prelu(const Matcher& m, const Use& root) {
 }
 
 constexpr std::string_view kRoots[] = {"add", "select_n", "sub"};
-constexpr Rule kPrelu{"prelu", kRoots, match_prelu};
-constexpr const Rule* kRules[] = {&kPrelu};
+constexpr Rule kRules[] = {{"prelu", kRoots, match_prelu}};
 
 }  // namespace
 

@@ -19,11 +19,12 @@ struct Remark {
 };
 
 struct Rule;
+using Rules = std::span<const Rule>;
 
 // What a rule's match gets to see besides the node.
 class Matcher {
  public:
-  Matcher(axis::Graph& g, const axis::UseCounts& counts, std::span<const Rule* const> enabled,
+  Matcher(axis::Graph& g, const axis::UseCounts& counts, Rules enabled,
           std::vector<Remark>& remarks);
   axis::Graph& graph;
   const axis::UseCounts& uses;
@@ -33,7 +34,7 @@ class Matcher {
   axis::Use miss(std::string_view rule, const axis::Use& at, std::string reason) const;
 
  private:
-  std::span<const Rule* const> enabled_;
+  Rules enabled_;
   std::vector<Remark>& remarks_;
 };
 
@@ -49,8 +50,8 @@ struct Rule {
 
 // The passes in order: each is a set of rules applied bottom-up until nothing changes (at most 3
 // rounds).
-std::span<const std::span<const Rule* const>> passes();
-std::span<const Rule* const> all_rules();
+std::span<const Rules> passes();
+Rules all_rules();
 
 struct Options {
   bool enabled = true;
@@ -62,7 +63,7 @@ struct Options {
 std::vector<Remark> raise(axis::Program& program, const Options& options = {});
 // The same with other passes: tests add rules that are wrong on purpose.
 std::vector<Remark> raise(axis::Program& program, const Options& options,
-                          std::span<const std::span<const Rule* const>> passes);
+                          std::span<const Rules> passes);
 
 // The decomposition of a node that a rule made, over the same labels. Empty for every other node.
 axis::Use expand(axis::Graph& graph, const axis::Use& use);

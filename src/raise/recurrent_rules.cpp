@@ -241,10 +241,11 @@ Use match_recurrent(const Matcher& m, const Use& root) {
 
 constexpr std::string_view kRoots[] = {"scan"};
 
-constexpr Rule kLstm{"lstm", kRoots, match_recurrent};
-constexpr Rule kGru{"gru", kRoots, match_recurrent};
-constexpr Rule kRnn{"rnn", kRoots, match_recurrent};
-constexpr const Rule* kRules[] = {&kLstm, &kGru, &kRnn};
+constexpr Rule kRules[] = {
+    {"lstm", kRoots, match_recurrent},
+    {"gru", kRoots, match_recurrent},
+    {"rnn", kRoots, match_recurrent},
+};
 
 }  // namespace
 

@@ -202,8 +202,7 @@ Use match_resize(const Matcher& m, const Use& root) {
 }
 
 constexpr std::string_view kRoots[] = {"contract", "gather"};
-constexpr Rule kResize{"resize", kRoots, match_resize};
-constexpr const Rule* kRules[] = {&kResize};
+constexpr Rule kRules[] = {{"resize", kRoots, match_resize}};
 
 }  // namespace
 

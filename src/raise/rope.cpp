@@ -154,8 +154,7 @@ Use match_rope(const Matcher& m, const Use& root) {
 }
 
 constexpr std::string_view kRoots[] = {"add", "stack", "sub"};
-constexpr Rule kRope{"rope", kRoots, match_rope};
-constexpr const Rule* kRules[] = {&kRope};
+constexpr Rule kRules[] = {{"rope", kRoots, match_rope}};
 
 }  // namespace
 

@@ -255,12 +255,13 @@ Use match_log_softmax(const Matcher& m, const Use& root) {
 }
 
 constexpr std::string_view kSoftmaxRoots[] = {"div", "exp", "mul"};
-constexpr Rule kSoftmax{"softmax", kSoftmaxRoots, match_softmax};
 constexpr std::string_view kLogSoftmaxRoots[] = {"sub"};
-constexpr Rule kLogSoftmax{"log_softmax", kLogSoftmaxRoots, match_log_softmax};
 constexpr std::string_view kLogsumexpRoots[] = {"add"};
-constexpr Rule kLogsumexp{"logsumexp", kLogsumexpRoots, match_logsumexp};
-constexpr const Rule* kRules[] = {&kSoftmax, &kLogsumexp, &kLogSoftmax};
+constexpr Rule kRules[] = {
+    {"softmax", kSoftmaxRoots, match_softmax},
+    {"logsumexp", kLogsumexpRoots, match_logsumexp},
+    {"log_softmax", kLogSoftmaxRoots, match_log_softmax},
+};
 
 }  // namespace
 

@@ -185,6 +185,6 @@ const raise::Rule kFaults[] = {
 
 }  // namespace
 
-std::span<const raise::Rule> faulty_rules() { return kFaults; }
+raise::Rules faulty_rules() { return kFaults; }
 
 }  // namespace jaxport::fuzz

@@ -24,8 +24,8 @@ void append(std::string& all, std::string_view text) {
 
 front::Module seeds(bool with_golden) {
   std::string all;
-  for (const raise::Rule* rule : raise::all_rules()) {
-    const golden::RuleSamples samples = golden::samples_of(rule->name);
+  for (const raise::Rule& rule : raise::all_rules()) {
+    const golden::RuleSamples samples = golden::samples_of(rule.name);
     append(all, samples.sample);
     for (const std::string& text : samples.near_misses) {
       if (with_golden) append(all, text);

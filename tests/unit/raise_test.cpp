@@ -34,8 +34,8 @@ Options without(std::string_view rule) {
 
 Options only(std::string_view rule) {
   Options options;
-  for (const Rule* other : all_rules()) {
-    if (other->name != rule) options.without.emplace_back(other->name);
+  for (const Rule& other : all_rules()) {
+    if (other.name != rule) options.without.emplace_back(other.name);
   }
   return options;
 }
@@ -122,9 +122,9 @@ void expect_same_values(const front::Module& module, const front::Function& func
 
 // --- every rule
 
-class EachRule : public testing::TestWithParam<const Rule*> {
+class EachRule : public testing::TestWithParam<Rule> {
  protected:
-  const Rule& rule = *GetParam();
+  const Rule& rule = GetParam();
   const golden::RuleSamples samples = golden::samples_of(rule.name);
 };
 
@@ -198,12 +198,12 @@ TEST_P(EachRule, keeps_the_values_of_its_near_misses) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, EachRule, testing::ValuesIn(all_rules().begin(), all_rules().end()),
-                         [](const auto& rule) { return std::string(rule.param->name); });
+                         [](const auto& rule) { return std::string(rule.param.name); });
 
 TEST(Raise, each_file_of_samples_belongs_to_a_rule) {
   std::vector<std::string> files, rules;
   for (const auto& file : golden::files_of("raise/rules")) files.push_back(file.stem().string());
-  for (const Rule* rule : all_rules()) rules.emplace_back(rule->name);
+  for (const Rule& rule : all_rules()) rules.emplace_back(rule.name);
   std::ranges::sort(rules);
   EXPECT_EQ(files, rules);
 }
@@ -225,8 +225,8 @@ TEST(Raise, unknown_rule_is_an_error_that_lists_the_known_ones) {
 TEST(Raise, nothing_is_raised_when_it_is_disabled) {
   Options options;
   options.enabled = false;
-  for (const Rule* rule : all_rules()) {
-    EXPECT_TRUE(raised_names(raised(sample_of(rule->name), options).program).empty());
+  for (const Rule& rule : all_rules()) {
+    EXPECT_TRUE(raised_names(raised(sample_of(rule.name), options).program).empty());
   }
 }
 
@@ -239,7 +239,7 @@ TEST(Raise, one_rule_alone_raises_its_own_sample) {
 
 TEST(Raise, rule_names_are_unique) {
   std::vector<std::string_view> names;
-  for (const Rule* rule : all_rules()) names.push_back(rule->name);
+  for (const Rule& rule : all_rules()) names.push_back(rule.name);
   std::ranges::sort(names);
   EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
 }
