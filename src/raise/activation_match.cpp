@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "raise/activation_match.h"
-
+// Activations are recognised by what they compute, not by their spelling.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include "raise/activation.h"
 #include "raise/cone.h"
 #include "raise/piecewise.h"
+#include "raise/rules.h"
 #include "raise/views.h"
 
 namespace jaxport::raise {
@@ -146,8 +146,8 @@ Use raised(axis::Graph& graph, const Candidate& candidate, const Use& base) {
   return graph.pointwise(candidate.activation->name, {base}, base.node->dtype, std::move(attrs));
 }
 
-}  // namespace
-
+// The raised node when `root` is an activation of some value below it. One call serves the rules
+// of all activations.
 Use match_activation(const Matcher& m, const Use& root) {
   const DType dtype = root.node->dtype;
   if (!is_float(dtype)) return {};
@@ -175,6 +175,25 @@ Use match_activation(const Matcher& m, const Use& root) {
   }
   if (!found && !nearest.name.empty()) m.miss(nearest.name, root, nearest.reason);
   return found;
+}
+
+// The names at which the spelling of an activation may end.
+constexpr std::string_view kRoots[] = {"add", "clamp", "div", "log",      "log1p",
+                                       "max", "min",   "mul", "select_n", "sub"};
+
+std::vector<Rule> one_rule_each() {
+  std::vector<Rule> rules;
+  for (const Activation& activation : activations()) {
+    rules.push_back({activation.name, kRoots, match_activation});
+  }
+  return rules;
+}
+
+}  // namespace
+
+Rules activation_rules() {
+  static const std::vector<Rule> kRules = one_rule_each();
+  return kRules;
 }
 
 }  // namespace jaxport::raise

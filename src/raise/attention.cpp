@@ -325,49 +325,7 @@ Use match_attention(const Matcher& m, const Use& root) {
 
 constexpr std::string_view kRoots[] = {"contract", "div", "mul"};
 
-constexpr std::string_view kSample = R"(
-func @attention(%q: f32[B,5,3,4], %k: f32[B,6,3,4], %v: f32[B,6,3,4]) {
-  %scale: f32[] = constant 0.5
-  %qk: f32[B,3,5,6] = dot_general %q %k {dimension_numbers = (((3), (3)), ((0, 2), (0, 2)))}
-  %score: f32[B,3,5,6] = mul %qk %scale
-  %max: f32[B,3,5] = reduce_max %score {axes = (3)}
-  %maxb: f32[B,3,5,1] = broadcast_in_dim %max {broadcast_dimensions = (0, 1, 2), shape = (B, 3, 5, 1)}
-  %shift: f32[B,3,5,6] = sub %score %maxb
-  %exp: f32[B,3,5,6] = exp %shift
-  %sum: f32[B,3,5] = reduce_sum %exp {axes = (3)}
-  %sumb: f32[B,3,5,1] = broadcast_in_dim %sum {broadcast_dimensions = (0, 1, 2), shape = (B, 3, 5, 1)}
-  %p: f32[B,3,5,6] = div %exp %sumb
-  %out: f32[B,3,5,4] = dot_general %p %v {dimension_numbers = (((3), (1)), ((0, 1), (0, 2)))}
-  return %out
-}
-)";
-
-// The weights are a result of their own; the softmax runs along the query's positions.
-constexpr std::string_view kNearMisses[] = {R"(
-func @weights_returned(%q: f32[5,4], %k: f32[6,4], %v: f32[6,4]) {
-  %score: f32[5,6] = dot_general %q %k {dimension_numbers = (((1), (1)), ((), ()))}
-  %exp: f32[5,6] = exp %score
-  %sum: f32[5] = reduce_sum %exp {axes = (1)}
-  %sumb: f32[5,1] = broadcast_in_dim %sum {broadcast_dimensions = (0), shape = (5, 1)}
-  %p: f32[5,6] = div %exp %sumb
-  %out: f32[5,4] = dot_general %p %v {dimension_numbers = (((1), (0)), ((), ()))}
-  return %out %p
-}
-)",
-                                            R"(
-func @softmax_along_queries(%q: f32[5,4], %k: f32[6,4], %v: f32[6,4]) {
-  %score: f32[5,6] = dot_general %q %k {dimension_numbers = (((1), (1)), ((), ()))}
-  %exp: f32[5,6] = exp %score
-  %sum: f32[6] = reduce_sum %exp {axes = (0)}
-  %sumb: f32[1,6] = broadcast_in_dim %sum {broadcast_dimensions = (1), shape = (1, 6)}
-  %p: f32[5,6] = div %exp %sumb
-  %out: f32[5,4] = dot_general %p %v {dimension_numbers = (((1), (0)), ((), ()))}
-  return %out
-}
-)"};
-
-constexpr Rule kAttention{"attention", kRoots, match_attention, kSample, kNearMisses};
-constexpr const Rule* kRules[] = {&kAttention};
+constexpr Rule kRules[] = {{"attention", kRoots, match_attention}};
 
 }  // namespace
 

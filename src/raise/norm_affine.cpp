@@ -84,109 +84,11 @@ Use match_scale(const Matcher& m, const Use& root) { return absorb(m, root, kSca
 Use match_bias(const Matcher& m, const Use& root) { return absorb(m, root, kBias); }
 
 constexpr std::string_view kScaleRoots[] = {"mul"};
-constexpr std::string_view kScaleNearMisses[] = {
-    // The scale varies along the batch axis.
-    R"(func @scale_of_other_axis(%x: f32[4,8], %w: f32[4,1]) -> (%y) {
-  %n: f32[] = constant 8.0
-  %eps: f32[] = constant 1e-05
-  %sq: f32[4,8] = square %x
-  %ssq: f32[4] = reduce_sum %sq {axes = (1)}
-  %msq: f32[4] = div %ssq %n
-  %safe: f32[4] = add %msq %eps
-  %inv: f32[4] = rsqrt %safe
-  %col: f32[4,1] = reshape %inv {new_sizes = (4, 1)}
-  %nrm: f32[4,8] = mul %x %col
-  %y: f32[4,8] = mul %nrm %w
-  return %y
-})",
-    R"(func @norm_used_twice(%x: f32[4,8], %w: f32[1,8]) -> (%nrm, %y) {
-  %n: f32[] = constant 8.0
-  %eps: f32[] = constant 1e-05
-  %sq: f32[4,8] = square %x
-  %ssq: f32[4] = reduce_sum %sq {axes = (1)}
-  %msq: f32[4] = div %ssq %n
-  %safe: f32[4] = add %msq %eps
-  %inv: f32[4] = rsqrt %safe
-  %col: f32[4,1] = reshape %inv {new_sizes = (4, 1)}
-  %nrm: f32[4,8] = mul %x %col
-  %y: f32[4,8] = mul %nrm %w
-  return %nrm %y
-})"};
-// flax.nnx.RMSNorm
-const Rule kNormScale{
-    .name = "norm_scale",
-    .roots = kScaleRoots,
-    .match = match_scale,
-    .sample = R"(func @rms_norm_with_scale(%x: f32[B,8], %w: f32[8]) -> (%y) {
-  %n: f32[] = constant 8.0
-  %zero: f32[] = constant 0.0
-  %eps: f32[] = constant 1e-06
-  %sq: f32[B,8] = square %x
-  %ssq: f32[B] = reduce_sum %sq {axes = (1)}
-  %msq: f32[B] = div %ssq %n
-  %msq1: f32[B,1] = reshape %msq {new_sizes = (B, 1)}
-  %cen: f32[B,8] = sub %x %zero
-  %safe: f32[B,1] = add %msq1 %eps
-  %inv: f32[B,1] = rsqrt %safe
-  %row: f32[1,8] = reshape %w {new_sizes = (1, 8)}
-  %mul: f32[B,8] = mul %inv %row
-  %y: f32[B,8] = mul %cen %mul
-  return %y
-})",
-    .near_misses = kScaleNearMisses,
-};
-
 constexpr std::string_view kBiasRoots[] = {"add"};
-constexpr std::string_view kBiasNearMisses[] = {
-    // A residual.
-    R"(func @bias_of_all_axes(%x: f32[4,8], %b: f32[4,8]) -> (%y) {
-  %n: f32[] = constant 8.0
-  %eps: f32[] = constant 1e-05
-  %sum: f32[4] = reduce_sum %x {axes = (1)}
-  %mean: f32[4] = div %sum %n
-  %mean1: f32[4,1] = reshape %mean {new_sizes = (4, 1)}
-  %cen: f32[4,8] = sub %x %mean1
-  %sq: f32[4,8] = square %cen
-  %ssq: f32[4] = reduce_sum %sq {axes = (1)}
-  %var: f32[4] = div %ssq %n
-  %safe: f32[4] = add %var %eps
-  %inv: f32[4] = rsqrt %safe
-  %col: f32[4,1] = reshape %inv {new_sizes = (4, 1)}
-  %nrm: f32[4,8] = mul %cen %col
-  %y: f32[4,8] = add %nrm %b
-  return %y
-})"};
-// The spelling of keras: x * i * w + (b - mean * i * w)
-const Rule kNormBias{
-    .name = "norm_bias",
-    .roots = kBiasRoots,
-    .match = match_bias,
-    .sample = R"(func @keras_layer_norm(%x: f32[B,8], %w: f32[8], %b: f32[8]) -> (%y) {
-  %n: f32[] = constant 8.0
-  %eps: f32[] = constant 0.001
-  %sum: f32[B] = reduce_sum %x {axes = (1)}
-  %col: f32[B,1] = broadcast_in_dim %sum {shape = (B, 1), broadcast_dimensions = (0)}
-  %mean: f32[B,1] = div %col %n
-  %cen: f32[B,8] = sub %x %mean
-  %sq: f32[B,8] = square %cen
-  %ssq: f32[B] = reduce_sum %sq {axes = (1)}
-  %ssc: f32[B,1] = broadcast_in_dim %ssq {shape = (B, 1), broadcast_dimensions = (0)}
-  %var: f32[B,1] = div %ssc %n
-  %safe: f32[B,1] = add %var %eps
-  %inv: f32[B,1] = rsqrt %safe
-  %row: f32[1,8] = broadcast_in_dim %w {shape = (1, 8), broadcast_dimensions = (1)}
-  %i: f32[B,8] = mul %inv %row
-  %xi: f32[B,8] = mul %x %i
-  %mi: f32[B,8] = mul %mean %i
-  %bias: f32[1,8] = broadcast_in_dim %b {shape = (1, 8), broadcast_dimensions = (1)}
-  %off: f32[B,8] = sub %bias %mi
-  %y: f32[B,8] = add %xi %off
-  return %y
-})",
-    .near_misses = kBiasNearMisses,
+constexpr Rule kRules[] = {
+    {"norm_scale", kScaleRoots, match_scale},
+    {"norm_bias", kBiasRoots, match_bias},
 };
-
-constexpr const Rule* kRules[] = {&kNormScale, &kNormBias};
 
 }  // namespace
 

@@ -110,47 +110,7 @@ Use match_partial_rope(const Matcher& m, const Use& root) {
 }
 
 constexpr std::string_view kRoots[] = {"concat", "stack"};
-
-// The first four of twelve elements are rotated.
-constexpr std::string_view kSample = R"(
-func @partial_rope(%x: f32[B,5,12], %cos: f32[1,5,2], %sin: f32[1,5,2]) {
-  %a: f32[B,5,2], %b: f32[B,5,2], %rest: f32[B,5,8] = split %x {axis = 2, sizes = (2, 2, 8)}
-  %ac: f32[B,5,2] = mul %a %cos
-  %bs: f32[B,5,2] = mul %b %sin
-  %first: f32[B,5,2] = sub %ac %bs
-  %bc: f32[B,5,2] = mul %b %cos
-  %as: f32[B,5,2] = mul %a %sin
-  %second: f32[B,5,2] = add %bc %as
-  %turned: f32[B,5,4] = concatenate %first %second {dimension = 2}
-  %y: f32[B,5,12] = concatenate %turned %rest {dimension = 2}
-  return %y
-}
-)";
-
-// Elements 3 to 10 follow the rotated ones, not 4 to 11.
-constexpr std::string_view kNearMisses[] = {R"(
-func @other_rest(%x: f32[B,5,12], %cos: f32[1,5,2], %sin: f32[1,5,2]) {
-  %lead: f32[B,5,4] = slice %x {start_indices = (0, 0, 0), limit_indices = (B, 5, 4), strides = none}
-  %rest: f32[B,5,8] = slice %x {start_indices = (0, 0, 3), limit_indices = (B, 5, 11), strides = none}
-  %a: f32[B,5,2], %b: f32[B,5,2] = split %lead {axis = 2, sizes = (2, 2)}
-  %ac: f32[B,5,2] = mul %a %cos
-  %bs: f32[B,5,2] = mul %b %sin
-  %first: f32[B,5,2] = sub %ac %bs
-  %bc: f32[B,5,2] = mul %b %cos
-  %as: f32[B,5,2] = mul %a %sin
-  %second: f32[B,5,2] = add %bc %as
-  %turned: f32[B,5,4] = concatenate %first %second {dimension = 2}
-  %y: f32[B,5,12] = concatenate %turned %rest {dimension = 2}
-  return %y
-}
-)"};
-
-const Rule kPartialRope{.name = "partial_rope",
-                        .roots = kRoots,
-                        .match = match_partial_rope,
-                        .sample = kSample,
-                        .near_misses = kNearMisses};
-constexpr const Rule* kRules[] = {&kPartialRope};
+constexpr Rule kRules[] = {{"partial_rope", kRoots, match_partial_rope}};
 
 }  // namespace
 

@@ -112,43 +112,7 @@ Use match_prelu(const Matcher& m, const Use& root) {
 }
 
 constexpr std::string_view kRoots[] = {"add", "select_n", "sub"};
-constexpr std::string_view kNearMisses[] = {
-    // The slope has an axis of its own.
-    R"(func @prelu_of_an_outer_product(%x: f32[8], %a: f32[4,1]) -> (%y) {
-  %zero: f32[] = constant 0.0
-  %pos: bool[8] = ge %x %zero
-  %all: f32[4,8] = broadcast_in_dim %x {shape = (4, 8), broadcast_dimensions = (1)}
-  %keep: bool[4,8] = broadcast_in_dim %pos {shape = (4, 8), broadcast_dimensions = (1)}
-  %ax: f32[4,8] = mul %a %all
-  %y: f32[4,8] = select_n %keep %ax %all
-  return %y
-})",
-    // An infinite slope gives NaN at zero.
-    R"(func @prelu_that_multiplies_zero(%x: f32[B,8], %a: f32[8]) -> (%y) {
-  %zero: f32[] = constant 0.0
-  %pos: bool[B,8] = gt %x %zero
-  %row: f32[1,8] = reshape %a {new_sizes = (1, 8)}
-  %ax: f32[B,8] = mul %row %x
-  %y: f32[B,8] = select_n %pos %ax %x
-  return %y
-})"};
-// flax.linen.PReLU with one slope for each feature
-const Rule kPrelu{
-    .name = "prelu",
-    .roots = kRoots,
-    .match = match_prelu,
-    .sample = R"(func @prelu(%x: f32[B,8], %a: f32[8]) -> (%y) {
-  %zero: f32[] = constant 0.0
-  %pos: bool[B,8] = ge %x %zero
-  %row: f32[1,8] = reshape %a {new_sizes = (1, 8)}
-  %ax: f32[B,8] = mul %row %x
-  %y: f32[B,8] = select_n %pos %ax %x
-  return %y
-})",
-    .near_misses = kNearMisses,
-};
-
-constexpr const Rule* kRules[] = {&kPrelu};
+constexpr Rule kRules[] = {{"prelu", kRoots, match_prelu}};
 
 }  // namespace
 

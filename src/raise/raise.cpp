@@ -18,18 +18,22 @@ using Match = Use (*)(const Matcher&, const Use&);
 
 constexpr int kMaxRounds = 3;
 
-std::vector<const Rule*> joined(std::span<const Rules> groups) {
-  std::vector<const Rule*> rules;
+std::vector<Rule> joined(std::span<const Rules> groups) {
+  std::vector<Rule> rules;
   for (Rules group : groups) rules.insert(rules.end(), group.begin(), group.end());
   return rules;
+}
+
+bool has(Rules rules, std::string_view name) {
+  return std::ranges::find(rules, name, &Rule::name) != rules.end();
 }
 
 // What to try at a node of a given name.
 class Roots {
  public:
-  explicit Roots(std::span<const Rule* const> rules) {
-    for (const Rule* rule : rules) {
-      for (std::string_view root : rule->roots) add(root, rule->match);
+  explicit Roots(Rules rules) {
+    for (const Rule& rule : rules) {
+      for (std::string_view root : rule.roots) add(root, rule.match);
     }
   }
   const std::vector<Match>* find(std::string_view name) const {
@@ -47,24 +51,23 @@ class Roots {
 
 void check_names(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    if (std::ranges::find(all_rules(), name, &Rule::name) != all_rules().end()) continue;
+    if (has(all_rules(), name)) continue;
     std::vector<std::string_view> known;
-    for (const Rule* rule : all_rules()) known.push_back(rule->name);
+    for (const Rule& rule : all_rules()) known.push_back(rule.name);
     throw Error("E060", fmt::format("unknown raise rule '{}'", name))
         .help(fmt::format("the rules are {}", fmt::join(known, ", ")));
   }
 }
 
-bool is_norm(const Rule* rule) {
-  const auto has = [&](Rules group) { return std::ranges::find(group, rule) != group.end(); };
-  return has(norm_rules()) || has(norm_affine_rules());
+bool is_norm(const Rule& rule) {
+  return has(norm_rules(), rule.name) || has(norm_affine_rules(), rule.name);
 }
 
-std::vector<const Rule*> enabled_rules(Rules pass, const Options& options) {
-  std::vector<const Rule*> enabled;
-  std::ranges::copy_if(pass, std::back_inserter(enabled), [&](const Rule* rule) {
+std::vector<Rule> enabled_rules(Rules pass, const Options& options) {
+  std::vector<Rule> enabled;
+  std::ranges::copy_if(pass, std::back_inserter(enabled), [&](const Rule& rule) {
     const auto& without = options.without;
-    return std::ranges::find(without, rule->name) == without.end() &&
+    return std::ranges::find(without, rule.name) == without.end() &&
            (options.norms || !is_norm(rule));
   });
   return enabled;
@@ -72,7 +75,7 @@ std::vector<const Rule*> enabled_rules(Rules pass, const Options& options) {
 
 // Returns the near misses of the last round: earlier ones may concern nodes that a rule has since
 // replaced.
-std::vector<Remark> run_pass(axis::Program& program, std::span<const Rule* const> rules) {
+std::vector<Remark> run_pass(axis::Program& program, Rules rules) {
   std::vector<Remark> remarks;
   if (rules.empty()) return remarks;
   const Roots roots(rules);
@@ -95,12 +98,10 @@ std::vector<Remark> run_pass(axis::Program& program, std::span<const Rule* const
 }  // namespace
 
 Matcher::Matcher(axis::Graph& g, const axis::UseCounts& counts, const Preferences& of_target,
-                 std::span<const Rule* const> enabled, std::vector<Remark>& remarks)
+                 Rules enabled, std::vector<Remark>& remarks)
     : graph(g), uses(counts), preferences(of_target), enabled_(enabled), remarks_(remarks) {}
 
-bool Matcher::allows(std::string_view rule) const {
-  return std::ranges::find(enabled_, rule, &Rule::name) != enabled_.end();
-}
+bool Matcher::allows(std::string_view rule) const { return has(enabled_, rule); }
 
 Use Matcher::miss(std::string_view rule, const Use& at, std::string reason) const {
   remarks_.push_back({std::string(rule), std::move(reason), at.node, at.node->location});
@@ -108,13 +109,13 @@ Use Matcher::miss(std::string_view rule, const Use& at, std::string reason) cons
 }
 
 std::span<const Rules> passes() {
-  static const std::vector<const Rule*> kExact = joined(exact_rules());
+  static const std::vector<Rule> kExact = joined(exact_rules());
   static const Rules kPasses[] = {kExact, activation_rules()};
   return kPasses;
 }
 
-std::span<const Rule* const> all_rules() {
-  static const std::vector<const Rule*> kRules = joined(passes());
+Rules all_rules() {
+  static const std::vector<Rule> kRules = joined(passes());
   return kRules;
 }
 

@@ -19,12 +19,13 @@ struct Remark {
 };
 
 struct Rule;
+using Rules = std::span<const Rule>;
 
 // What a rule's match gets to see besides the node.
 class Matcher {
  public:
   Matcher(axis::Graph& g, const axis::UseCounts& counts, const Preferences& of_target,
-          std::span<const Rule* const> enabled, std::vector<Remark>& remarks);
+          Rules enabled, std::vector<Remark>& remarks);
   axis::Graph& graph;
   const axis::UseCounts& uses;
   const Preferences& preferences;  // of the target
@@ -34,27 +35,24 @@ class Matcher {
   axis::Use miss(std::string_view rule, const axis::Use& at, std::string reason) const;
 
  private:
-  std::span<const Rule* const> enabled_;
+  Rules enabled_;
   std::vector<Remark>& remarks_;
 };
 
 // A rule is data. `match` is tried at nodes whose name is in `roots` and returns the macro node
 // (same labels as the root), an empty Use, or a miss. It looks at a bounded number of nodes.
-// Rules of one pass may share a match function: it is called once for each node. `sample` is a
-// .jir function that must be raised by this rule; tests convert it fused and decomposed and
-// compare. `near_misses` are .jir functions that must not be raised and give a remark.
+// Rules of one pass may share a match function: it is called once for each node. What a rule must
+// raise and what it must leave is in tests/golden/raise/rules/<name>.jir.
 struct Rule {
   std::string_view name;
   std::span<const std::string_view> roots;
   axis::Use (*match)(const Matcher&, const axis::Use&);
-  std::string_view sample;
-  std::span<const std::string_view> near_misses;
 };
 
 // The passes in order: each is a set of rules applied bottom-up until nothing changes (at most 3
 // rounds).
-std::span<const std::span<const Rule* const>> passes();
-std::span<const Rule* const> all_rules();
+std::span<const Rules> passes();
+Rules all_rules();
 
 struct Options {
   bool enabled = true;
@@ -66,7 +64,7 @@ struct Options {
 std::vector<Remark> raise(axis::Program& program, const Options& options = {});
 // The same with other passes: tests add rules that are wrong on purpose.
 std::vector<Remark> raise(axis::Program& program, const Options& options,
-                          std::span<const std::span<const Rule* const>> passes);
+                          std::span<const Rules> passes);
 
 // The decomposition of a node that a rule made, over the same labels. Empty for every other node.
 axis::Use expand(axis::Graph& graph, const axis::Use& use);

@@ -16,7 +16,6 @@
 #include "raise/hoist.h"
 #include "raise/polynomial.h"
 #include "raise/recurrent.h"
-#include "raise/recurrent_samples.h"
 #include "raise/rules.h"
 #include "raise/views.h"
 
@@ -241,10 +240,11 @@ Use match_recurrent(const Matcher& m, const Use& root) {
 
 constexpr std::string_view kRoots[] = {"scan"};
 
-constexpr Rule kLstm{"lstm", kRoots, match_recurrent, kLstmSample, kLstmNearMisses};
-constexpr Rule kGru{"gru", kRoots, match_recurrent, kGruSample, kGruNearMisses};
-constexpr Rule kRnn{"rnn", kRoots, match_recurrent, kRnnSample, kRnnNearMisses};
-constexpr const Rule* kRules[] = {&kLstm, &kGru, &kRnn};
+constexpr Rule kRules[] = {
+    {"lstm", kRoots, match_recurrent},
+    {"gru", kRoots, match_recurrent},
+    {"rnn", kRoots, match_recurrent},
+};
 
 }  // namespace
 

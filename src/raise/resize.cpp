@@ -183,63 +183,7 @@ Use match_resize(const Matcher& m, const Use& root) {
 }
 
 constexpr std::string_view kRoots[] = {"contract", "gather"};
-constexpr std::string_view kNearMisses[] = {
-    // Corners are aligned: the last element is the last one of x.
-    R"(func @aligned_corners(%x: f32[B,4]) -> (%y) {
-  %j: f32[7] = iota {dtype = f32, shape = (7), dimension = 0}
-  %half: f32[] = constant 0.5
-  %at: f32[7] = mul %j %half
-  %i: f32[4] = iota {dtype = f32, shape = (4), dimension = 0}
-  %row: f32[1,7] = reshape %at {new_sizes = (1, 7)}
-  %column: f32[4,1] = reshape %i {new_sizes = (4, 1)}
-  %far: f32[4,7] = sub %row %column
-  %distance: f32[4,7] = abs %far
-  %one: f32[] = constant 1.0
-  %near: f32[4,7] = sub %one %distance
-  %zero: f32[] = constant 0.0
-  %w: f32[4,7] = max %near %zero
-  %y: f32[B,7] = dot_general %x %w {dimension_numbers = (((1), (0)), ((), ()))}
-  return %y
-})",
-    // Every other element, but the even ones.
-    R"(func @even_elements(%x: f32[B,6]) -> (%y) {
-  %j: f32[4] = iota {dtype = f32, shape = (4), dimension = 0}
-  %step: f32[] = constant 1.5
-  %at: f32[4] = mul %j %step
-  %down: f32[4] = floor %at
-  %i: i32[4] = convert_element_type %down {new_dtype = i32}
-  %index: i32[4,1] = reshape %i {new_sizes = (4, 1)}
-  %y: f32[B,4] = gather %x %index {dimension_numbers = GatherDimensionNumbers{offset_dims = (0), collapsed_slice_dims = (1), start_index_map = (1), operand_batching_dims = (), start_indices_batching_dims = ()}, slice_sizes = (B, 1), fill_value = none, indices_are_sorted = false, mode = #promise_in_bounds, unique_indices = false}
-  return %y
-})"};
-// jax.image.resize(x, (B, 4), "linear", antialias=False)
-const Rule kResize{
-    .name = "resize",
-    .roots = kRoots,
-    .match = match_resize,
-    .sample = R"(func @resize(%x: f32[B,8]) -> (%y) {
-  %j: f32[4] = iota {dtype = f32, shape = (4), dimension = 0}
-  %half: f32[] = constant 0.5
-  %two: f32[] = constant 2.0
-  %middle: f32[4] = add %j %half
-  %place: f32[4] = mul %middle %two
-  %at: f32[4] = sub %place %half
-  %i: f32[8] = iota {dtype = f32, shape = (8), dimension = 0}
-  %row: f32[1,4] = reshape %at {new_sizes = (1, 4)}
-  %column: f32[8,1] = reshape %i {new_sizes = (8, 1)}
-  %far: f32[8,4] = sub %row %column
-  %distance: f32[8,4] = abs %far
-  %one: f32[] = constant 1.0
-  %near: f32[8,4] = sub %one %distance
-  %zero: f32[] = constant 0.0
-  %w: f32[8,4] = max %near %zero
-  %y: f32[B,4] = dot_general %x %w {dimension_numbers = (((1), (0)), ((), ()))}
-  return %y
-})",
-    .near_misses = kNearMisses,
-};
-
-constexpr const Rule* kRules[] = {&kResize};
+constexpr Rule kRules[] = {{"resize", kRoots, match_resize}};
 
 }  // namespace
 

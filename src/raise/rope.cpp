@@ -154,58 +154,7 @@ Use match_rope(const Matcher& m, const Use& root) {
 }
 
 constexpr std::string_view kRoots[] = {"add", "stack", "sub"};
-
-// Halves as in Llama; the tables come in.
-constexpr std::string_view kSample = R"(
-func @rope(%x: f32[B,5,3,8], %cos: f32[5,1,4], %sin: f32[5,1,4]) {
-  %lo: f32[B,5,3,4], %hi: f32[B,5,3,4] = split %x {axis = 3, sizes = (4, 4)}
-  %c: f32[B,5,3,4] = broadcast_in_dim %cos {broadcast_dimensions = (1, 2, 3), shape = (B, 5, 3, 4)}
-  %s: f32[B,5,3,4] = broadcast_in_dim %sin {broadcast_dimensions = (1, 2, 3), shape = (B, 5, 3, 4)}
-  %loc: f32[B,5,3,4] = mul %lo %c
-  %his: f32[B,5,3,4] = mul %hi %s
-  %first: f32[B,5,3,4] = sub %loc %his
-  %hic: f32[B,5,3,4] = mul %hi %c
-  %los: f32[B,5,3,4] = mul %lo %s
-  %second: f32[B,5,3,4] = add %hic %los
-  %y: f32[B,5,3,8] = concatenate %first %second {dimension = 3}
-  return %y
-}
-)";
-
-constexpr std::string_view kNearMisses[] = {
-    // Tables of full size: their halves may differ.
-    R"(
-func @full_tables(%x: f32[B,5,8], %cos: f32[1,5,8], %sin: f32[1,5,8]) {
-  %lo: f32[B,5,4], %hi: f32[B,5,4] = split %x {axis = 2, sizes = (4, 4)}
-  %neg: f32[B,5,4] = neg %hi
-  %turned: f32[B,5,8] = concatenate %neg %lo {dimension = 2}
-  %xc: f32[B,5,8] = mul %x %cos
-  %ts: f32[B,5,8] = mul %turned %sin
-  %y: f32[B,5,8] = add %xc %ts
-  return %y
-}
-)",
-    // The tables have an axis that the value lacks.
-    R"(
-func @more_positions(%x: f32[1,8], %cos: f32[5,4], %sin: f32[5,4]) {
-  %lo: f32[1,4], %hi: f32[1,4] = split %x {axis = 1, sizes = (4, 4)}
-  %loc: f32[5,4] = mul %lo %cos
-  %his: f32[5,4] = mul %hi %sin
-  %first: f32[5,4] = sub %loc %his
-  %hic: f32[5,4] = mul %hi %cos
-  %los: f32[5,4] = mul %lo %sin
-  %second: f32[5,4] = add %hic %los
-  %y: f32[5,8] = concatenate %first %second {dimension = 1}
-  return %y
-}
-)"};
-
-const Rule kRope{.name = "rope",
-                 .roots = kRoots,
-                 .match = match_rope,
-                 .sample = kSample,
-                 .near_misses = kNearMisses};
-constexpr const Rule* kRules[] = {&kRope};
+constexpr Rule kRules[] = {{"rope", kRoots, match_rope}};
 
 }  // namespace
 

@@ -4,13 +4,10 @@
 #pragma once
 
 #include <array>
-#include <span>
 
 #include "raise/raise.h"
 
 namespace jaxport::raise {
-
-using Rules = std::span<const Rule* const>;
 
 Rules softmax_rules();
 Rules norm_rules();

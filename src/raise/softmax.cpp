@@ -255,119 +255,13 @@ Use match_log_softmax(const Matcher& m, const Use& root) {
 }
 
 constexpr std::string_view kSoftmaxRoots[] = {"div", "exp", "mul"};
-constexpr std::string_view kSoftmaxNearMisses[] = {
-    // The sum over axis 0 divides axis 1.
-    R"(func @softmax_of_other_axis(%x: f32[4,4]) -> (%y) {
-  %max: f32[4] = reduce_max %x {axes = (1)}
-  %col: f32[4,1] = broadcast_in_dim %max {shape = (4, 1), broadcast_dimensions = (0)}
-  %dif: f32[4,4] = sub %x %col
-  %exp: f32[4,4] = exp %dif
-  %sum: f32[4] = reduce_sum %exp {axes = (0)}
-  %row: f32[4,1] = broadcast_in_dim %sum {shape = (4, 1), broadcast_dimensions = (0)}
-  %y: f32[4,4] = div %exp %row
-  return %y
-})"};
-// jax.nn.softmax
-const Rule kSoftmax{
-    .name = "softmax",
-    .roots = kSoftmaxRoots,
-    .match = match_softmax,
-    .sample = R"(func @softmax(%x: f32[B,4,8]) -> (%y) {
-  %low: f32[] = constant -inf
-  %max: f32[B,4] = reduce_max %x {axes = (2)}
-  %top: f32[B,4] = max %low %max
-  %col: f32[B,4,1] = broadcast_in_dim %top {shape = (B, 4, 1), broadcast_dimensions = (0, 1)}
-  %stop: f32[B,4,1] = stop_gradient %col
-  %dif: f32[B,4,8] = sub %x %stop
-  %exp: f32[B,4,8] = exp %dif
-  %sum: f32[B,4] = reduce_sum %exp {axes = (2)}
-  %all: f32[B,4,1] = broadcast_in_dim %sum {shape = (B, 4, 1), broadcast_dimensions = (0, 1)}
-  %y: f32[B,4,8] = div %exp %all
-  return %y
-})",
-    .near_misses = kSoftmaxNearMisses,
-};
-
 constexpr std::string_view kLogSoftmaxRoots[] = {"sub"};
-constexpr std::string_view kLogSoftmaxNearMisses[] = {
-    R"(func @log_softmax_of_other_axis(%x: f32[4,4]) -> (%y) {
-  %exp: f32[4,4] = exp %x
-  %sum: f32[4] = reduce_sum %exp {axes = (0)}
-  %log: f32[4] = log %sum
-  %row: f32[4,1] = broadcast_in_dim %log {shape = (4, 1), broadcast_dimensions = (0)}
-  %y: f32[4,4] = sub %x %row
-  return %y
-})"};
-// jax.nn.log_softmax
-const Rule kLogSoftmax{
-    .name = "log_softmax",
-    .roots = kLogSoftmaxRoots,
-    .match = match_log_softmax,
-    .sample = R"(func @log_softmax(%x: f32[B,4,8]) -> (%y) {
-  %max: f32[B,4] = reduce_max %x {axes = (2)}
-  %col: f32[B,4,1] = broadcast_in_dim %max {shape = (B, 4, 1), broadcast_dimensions = (0, 1)}
-  %stop: f32[B,4,1] = stop_gradient %col
-  %dif: f32[B,4,8] = sub %x %stop
-  %exp: f32[B,4,8] = exp %dif
-  %sum: f32[B,4] = reduce_sum %exp {axes = (2)}
-  %all: f32[B,4,1] = broadcast_in_dim %sum {shape = (B, 4, 1), broadcast_dimensions = (0, 1)}
-  %log: f32[B,4,1] = log %all
-  %y: f32[B,4,8] = sub %dif %log
-  return %y
-})",
-    .near_misses = kLogSoftmaxNearMisses,
-};
-
 constexpr std::string_view kLogsumexpRoots[] = {"add"};
-constexpr std::string_view kLogsumexpNearMisses[] = {
-    // Half of the maximum is added back.
-    R"(func @logsumexp_of_half(%x: f32[4,8]) -> (%y) {
-  %max: f32[4] = reduce_max %x {axes = (1)}
-  %col: f32[4,1] = broadcast_in_dim %max {shape = (4, 1), broadcast_dimensions = (0)}
-  %dif: f32[4,8] = sub %x %col
-  %exp: f32[4,8] = exp %dif
-  %sum: f32[4] = reduce_sum %exp {axes = (1)}
-  %log: f32[4] = log %sum
-  %k: f32[] = constant 0.5
-  %half: f32[4] = mul %max %k
-  %y: f32[4] = add %log %half
-  return %y
-})",
-    // The shift cancels, but for its NaN.
-    R"(func @logsumexp_with_a_shift_from_elsewhere(%x: f32[4,8], %c: f32[4]) -> (%y) {
-  %col: f32[4,1] = broadcast_in_dim %c {shape = (4, 1), broadcast_dimensions = (0)}
-  %dif: f32[4,8] = sub %x %col
-  %exp: f32[4,8] = exp %dif
-  %sum: f32[4] = reduce_sum %exp {axes = (1)}
-  %log: f32[4] = log %sum
-  %y: f32[4] = add %log %c
-  return %y
-})"};
-// jax.nn.logsumexp
-const Rule kLogsumexp{
-    .name = "logsumexp",
-    .roots = kLogsumexpRoots,
-    .match = match_logsumexp,
-    .sample = R"(func @logsumexp(%x: f32[B,4,8]) -> (%y) {
-  %max: f32[B,4] = reduce_max %x {axes = (2)}
-  %fin: bool[B,4] = is_finite %max
-  %zero: f32[] = constant 0.0
-  %zeros: f32[B,4] = broadcast_in_dim %zero {shape = (B, 4), broadcast_dimensions = ()}
-  %top: f32[B,4] = select_n %fin %zeros %max
-  %stop: f32[B,4] = stop_gradient %top
-  %col: f32[B,4,1] = broadcast_in_dim %stop {shape = (B, 4, 1), broadcast_dimensions = (0, 1)}
-  %dif: f32[B,4,8] = sub %x %col
-  %exp: f32[B,4,8] = exp %dif
-  %sum: f32[B,4] = reduce_sum %exp {axes = (2)}
-  %abs: f32[B,4] = abs %sum
-  %log: f32[B,4] = log %abs
-  %y: f32[B,4] = add %log %stop
-  return %y
-})",
-    .near_misses = kLogsumexpNearMisses,
+constexpr Rule kRules[] = {
+    {"softmax", kSoftmaxRoots, match_softmax},
+    {"logsumexp", kLogsumexpRoots, match_logsumexp},
+    {"log_softmax", kLogSoftmaxRoots, match_log_softmax},
 };
-
-constexpr const Rule* kRules[] = {&kSoftmax, &kLogsumexp, &kLogSoftmax};
 
 }  // namespace
 

@@ -29,7 +29,7 @@ struct Verdict {
 // How programs are raised.
 struct Stage {
   raise::Options options;
-  std::span<const std::span<const raise::Rule* const>> passes = raise::passes();
+  std::span<const raise::Rules> passes = raise::passes();
   bool every_kind = false;  // of values, also for programs that nothing is raised in
 };
 

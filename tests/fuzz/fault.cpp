@@ -169,22 +169,22 @@ constexpr std::string_view kMax[] = {"max"}, kMul[] = {"mul"}, kSelect[] = {"sel
                            kConvert[] = {"convert_element_type"}, kSum[] = {"reduce_sum"},
                            kAdd[] = {"add"}, kAbs[] = {"abs"};
 const raise::Rule kFaults[] = {
-    {"drop_clamp", kMax, drop_clamp, "", {}},
-    {"factor_past_sum", kMul, factor_past_sum, "", {}},
-    {"bool_is_identity", kConvert, bool_is_identity, "", {}},
-    {"narrow_is_identity", kConvert, narrow_is_identity, "", {}},
-    {"sampled_activation", kSelect, sampled_activation, "", {}},
-    {"fills_are_alike", kSelect, fills_are_alike, "", {}},
-    {"fill_is_added", kSelect, fill_is_added, "", {}},
-    {"clip_of_one_bound", kMax, clip_of_one_bound, "", {}},
-    {"other_axis", kSum, other_axis, "", {}},
-    {"drop_small_term", kAdd, drop_small_term, "", {}},
-    {"nan_is_number", kSelect, nan_is_number, "", {}},
-    {"ignore_sign", kAbs, ignore_sign, "", {}},
+    {"drop_clamp", kMax, drop_clamp},
+    {"factor_past_sum", kMul, factor_past_sum},
+    {"bool_is_identity", kConvert, bool_is_identity},
+    {"narrow_is_identity", kConvert, narrow_is_identity},
+    {"sampled_activation", kSelect, sampled_activation},
+    {"fills_are_alike", kSelect, fills_are_alike},
+    {"fill_is_added", kSelect, fill_is_added},
+    {"clip_of_one_bound", kMax, clip_of_one_bound},
+    {"other_axis", kSum, other_axis},
+    {"drop_small_term", kAdd, drop_small_term},
+    {"nan_is_number", kSelect, nan_is_number},
+    {"ignore_sign", kAbs, ignore_sign},
 };
 
 }  // namespace
 
-std::span<const raise::Rule> faulty_rules() { return kFaults; }
+raise::Rules faulty_rules() { return kFaults; }
 
 }  // namespace jaxport::fuzz

@@ -9,6 +9,6 @@
 
 namespace jaxport::fuzz {
 
-std::span<const raise::Rule> faulty_rules();
+raise::Rules faulty_rules();
 
 }  // namespace jaxport::fuzz

@@ -219,8 +219,7 @@ int search_faults(Arguments arguments) {
   arguments.finds = 1;
   int missed = 0;
   for (const raise::Rule& fault : faulty_rules()) {
-    const raise::Rule* const rules[] = {&fault};
-    const std::span<const raise::Rule* const> passes[] = {rules};
+    const raise::Rules passes[] = {{&fault, 1}};
     Search search(arguments, all, {.options = {}, .passes = passes, .every_kind = true});
     const bool found = search.run() > 0;
     fmt::print("{}: {} after {} programs\n", fault.name, found ? "found" : "NOT FOUND",

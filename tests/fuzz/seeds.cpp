@@ -2,11 +2,9 @@
 #include "seeds.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "front/text.h"
+#include "golden.h"
 #include "jaxport/error.h"
 #include "raise/raise.h"
 
@@ -22,31 +20,20 @@ void append(std::string& all, std::string_view text) {
   }
 }
 
-void append_folder(std::string& all, const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".jir") files.push_back(entry.path());
-  }
-  std::ranges::sort(files);
-  for (const auto& file : files) {
-    std::ostringstream text;
-    text << std::ifstream(file).rdbuf();
-    append(all, text.str());
-  }
-}
-
 }  // namespace
 
 front::Module seeds(bool with_golden) {
   std::string all;
-  for (const raise::Rule* rule : raise::all_rules()) {
-    append(all, rule->sample);
-    for (std::string_view text : rule->near_misses) {
+  for (const raise::Rule& rule : raise::all_rules()) {
+    const golden::RuleSamples samples = golden::samples_of(rule.name);
+    append(all, samples.sample);
+    for (const std::string& text : samples.near_misses) {
       if (with_golden) append(all, text);
     }
   }
   for (std::string_view folder : {"raise", "axis", "lower"}) {
-    if (with_golden) append_folder(all, std::filesystem::path(JAXPORT_GOLDEN) / folder);
+    if (!with_golden) break;
+    for (const auto& file : golden::files_of(folder)) append(all, golden::text_of(file));
   }
   front::Module module = front::parse(all, "seeds.jir");
   // A condition that is changed may never become false.

@@ -211,10 +211,10 @@ Find shrunk(const Checker& checker, Find find) {
 std::vector<std::string> blamed(const Checker& checker, const Function& function) {
   std::vector<std::string> rules;
   front::Module dims = checker.module_of(function);
-  for (const raise::Rule* rule : raise::all_rules()) {
+  for (const raise::Rule& rule : raise::all_rules()) {
     Stage stage = checker.stage();
-    stage.options.without.emplace_back(rule->name);
-    if (!Checker(dims, stage).check(function).difference) rules.emplace_back(rule->name);
+    stage.options.without.emplace_back(rule.name);
+    if (!Checker(dims, stage).check(function).difference) rules.emplace_back(rule.name);
   }
   return rules;
 }

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <random>
-#include <sstream>
+#include <set>
 
 #include "eval/eval.h"
 #include "front/text.h"
+#include "golden.h"
 #include "jaxport/error.h"
 #include "raise/ops.h"
 
@@ -35,8 +34,8 @@ Options without(std::string_view rule) {
 
 Options only(std::string_view rule) {
   Options options;
-  for (const Rule* other : all_rules()) {
-    if (other->name != rule) options.without.emplace_back(other->name);
+  for (const Rule& other : all_rules()) {
+    if (other.name != rule) options.without.emplace_back(other.name);
   }
   return options;
 }
@@ -123,27 +122,42 @@ void expect_same_values(const front::Module& module, const front::Function& func
 
 // --- every rule
 
-class EachRule : public testing::TestWithParam<const Rule*> {};
+class EachRule : public testing::TestWithParam<Rule> {
+ protected:
+  const Rule& rule = GetParam();
+  const golden::RuleSamples samples = golden::samples_of(rule.name);
+};
+
+std::string head(std::string_view function) {
+  return std::string(function.substr(0, function.find('(')));
+}
 
 TEST_P(EachRule, has_a_sample_and_a_near_miss) {
-  EXPECT_FALSE(GetParam()->sample.empty());
-  EXPECT_FALSE(GetParam()->near_misses.empty());
-  EXPECT_FALSE(GetParam()->roots.empty());
+  EXPECT_EQ(head(samples.sample), "func @" + std::string(rule.name));
+  EXPECT_FALSE(samples.near_misses.empty());
+  EXPECT_FALSE(rule.roots.empty());
+}
+
+TEST_P(EachRule, tells_its_functions_apart_by_name) {
+  std::set<std::string> names{head(samples.sample)};
+  for (const std::string& text : samples.near_misses) {
+    EXPECT_TRUE(names.insert(head(text)).second) << head(text);
+  }
 }
 
 TEST_P(EachRule, raises_its_sample) {
-  const Rule& rule = *GetParam();
-  const Raised with = raised(rule.sample);
+  const Raised with = raised(samples.sample);
   EXPECT_FALSE(raised_names(with.program).empty());
   EXPECT_TRUE(with.remarks.empty()) << with.remarks.front().rule << with.remarks.front().reason;
-  EXPECT_NE(axis::print(with.program), axis::print(raised(rule.sample, without(rule.name)).program))
+  EXPECT_NE(axis::print(with.program),
+            axis::print(raised(samples.sample, without(rule.name)).program))
       << "another rule does it";
 }
 
 TEST_P(EachRule, keeps_the_values_of_its_sample_in_every_dtype) {
   for (std::string_view dtype : {"f32", "f64", "f16", "bf16"}) {
     SCOPED_TRACE(dtype);
-    const front::Module module = front::parse(with_dtype(GetParam()->sample, dtype), "sample.jir");
+    const front::Module module = front::parse(with_dtype(samples.sample, dtype), "sample.jir");
     expect_same_values(module, module.functions.front());
   }
 }
@@ -159,15 +173,14 @@ void expect_each_made_as_read(const axis::Use& use, std::type_identity<std::tupl
 }
 
 TEST_P(EachRule, makes_ops_as_they_are_read) {
-  const Raised result = raised(GetParam()->sample);
+  const Raised result = raised(samples.sample);
   for (const axis::Node* node : axis::topological(result.program)) {
     expect_each_made_as_read(node->graph->self(node), std::type_identity<AllOps>{});
   }
 }
 
 TEST_P(EachRule, leaves_its_near_misses_and_says_why) {
-  const Rule& rule = *GetParam();
-  for (std::string_view text : rule.near_misses) {
+  for (const std::string& text : samples.near_misses) {
     SCOPED_TRACE(text);
     const Raised with = raised(text);
     EXPECT_EQ(axis::print(with.program), axis::print(raised(text, without(rule.name)).program));
@@ -177,14 +190,31 @@ TEST_P(EachRule, leaves_its_near_misses_and_says_why) {
   }
 }
 
+TEST_P(EachRule, keeps_the_values_of_its_near_misses) {
+  for (const std::string& text : samples.near_misses) {
+    const front::Module module = front::parse(text, "near_miss.jir");
+    expect_same_values(module, module.functions.front());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(, EachRule, testing::ValuesIn(all_rules().begin(), all_rules().end()),
-                         [](const auto& rule) { return std::string(rule.param->name); });
+                         [](const auto& rule) { return std::string(rule.param.name); });
+
+TEST(Raise, each_file_of_samples_belongs_to_a_rule) {
+  std::vector<std::string> files, rules;
+  for (const auto& file : golden::files_of("raise/rules")) files.push_back(file.stem().string());
+  for (const Rule& rule : all_rules()) rules.emplace_back(rule.name);
+  std::ranges::sort(rules);
+  EXPECT_EQ(files, rules);
+}
 
 // --- the engine
 
+std::string sample_of(std::string_view rule) { return golden::samples_of(rule).sample; }
+
 TEST(Raise, unknown_rule_is_an_error_that_lists_the_known_ones) {
   try {
-    raised(all_rules().front()->sample, without("softmx"));
+    raised(sample_of("softmax"), without("softmx"));
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), "E060");
@@ -195,34 +225,32 @@ TEST(Raise, unknown_rule_is_an_error_that_lists_the_known_ones) {
 TEST(Raise, nothing_is_raised_when_it_is_disabled) {
   Options options;
   options.enabled = false;
-  for (const Rule* rule : all_rules()) {
-    EXPECT_TRUE(raised_names(raised(rule->sample, options).program).empty());
+  for (const Rule& rule : all_rules()) {
+    EXPECT_TRUE(raised_names(raised(sample_of(rule.name), options).program).empty());
   }
 }
 
 TEST(Raise, one_rule_alone_raises_its_own_sample) {
   for (std::string_view name : {"softmax", "log_softmax", "layer_norm", "rms_norm", "gelu_tanh"}) {
-    const auto rule = std::ranges::find(all_rules(), name, &Rule::name);
-    const Raised result = raised((*rule)->sample, only(name));
+    const Raised result = raised(sample_of(name), only(name));
     EXPECT_EQ(raised_names(result.program).size(), 1u) << name;
   }
 }
 
 TEST(Raise, rule_names_are_unique) {
   std::vector<std::string_view> names;
-  for (const Rule* rule : all_rules()) names.push_back(rule->name);
+  for (const Rule& rule : all_rules()) names.push_back(rule.name);
   std::ranges::sort(names);
   EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
 }
 
 TEST(Raise, the_clamp_of_a_variance_is_no_relu) {
-  const auto rule = std::ranges::find(all_rules(), "layer_norm", &Rule::name);
-  EXPECT_EQ(raised_names(raised((*rule)->sample).program), std::vector<std::string>{"norm"});
+  EXPECT_EQ(raised_names(raised(sample_of("layer_norm")).program),
+            std::vector<std::string>{"norm"});
 }
 
 TEST(Raise, scale_and_bias_become_operands_of_the_norm) {
-  const auto rule = std::ranges::find(all_rules(), "norm_bias", &Rule::name);
-  const Raised result = raised((*rule)->sample);
+  const Raised result = raised(sample_of("norm_bias"));
   const axis::Node* node = find_node(result.program, "norm");
   ASSERT_NE(node, nullptr);
   const auto norm = read<NormOp>(*node);
@@ -235,22 +263,11 @@ TEST(Raise, scale_and_bias_become_operands_of_the_norm) {
 class EachSpelling : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(EachSpelling, keeps_its_values) {
-  std::ostringstream text;
-  text << std::ifstream(GetParam()).rdbuf();
-  const front::Module module = front::parse(text.str(), GetParam().string());
+  const front::Module module = front::parse(golden::text_of(GetParam()), GetParam().string());
   for (const front::Function& function : module.functions) expect_same_values(module, function);
 }
 
-std::vector<std::filesystem::path> spellings() {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(JAXPORT_GOLDEN_RAISE)) {
-    if (entry.path().extension() == ".jir") files.push_back(entry.path());
-  }
-  std::ranges::sort(files);
-  return files;
-}
-
-INSTANTIATE_TEST_SUITE_P(, EachSpelling, testing::ValuesIn(spellings()),
+INSTANTIATE_TEST_SUITE_P(, EachSpelling, testing::ValuesIn(golden::files_of("raise")),
                          [](const auto& file) { return file.param.stem().string(); });
 
 }  // namespace
