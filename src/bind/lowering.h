@@ -4,7 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "lower/user.h"
+#include "lower/rows/user.h"
 
 namespace jaxport::bind {
 

@@ -5,14 +5,14 @@
 
 #include <chrono>
 
-#include "axis/graph.h"
-#include "axis/pointwise.h"
-#include "axis/translate.h"
+#include "axis/graph/graph.h"
+#include "axis/graph/pointwise.h"
+#include "axis/translate/translate.h"
 #include "compile/missing.h"
 #include "jaxport/error.h"
 #include "jaxport/version.h"
-#include "lower/ctx.h"
 #include "lower/lower.h"
+#include "lower/rows/ctx.h"
 #include "onnx/schema.h"
 #include "pass/pass.h"
 #include "target/target.h"

@@ -8,9 +8,9 @@
 
 #include "compile/report.h"
 #include "front/ir.h"
-#include "lower/user.h"
+#include "lower/rows/user.h"
 #include "onnx/ir.h"
-#include "raise/raise.h"
+#include "raise/engine/raise.h"
 #include "target/target.h"
 
 namespace jaxport::compile {

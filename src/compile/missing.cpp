@@ -8,8 +8,8 @@
 #include <ranges>
 #include <set>
 
-#include "axis/pointwise.h"
-#include "axis/translate.h"
+#include "axis/graph/pointwise.h"
+#include "axis/translate/translate.h"
 #include "front/text.h"
 #include "onnx/schema.h"
 

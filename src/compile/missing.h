@@ -4,7 +4,7 @@
 
 #include "front/ir.h"
 #include "jaxport/error.h"
-#include "lower/user.h"
+#include "lower/rows/user.h"
 
 namespace jaxport::compile {
 

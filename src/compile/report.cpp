@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "raise/raised.h"
+#include "raise/engine/raised.h"
 
 namespace jaxport::compile {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "axis/graph.h"
-#include "raise/raise.h"
+#include "axis/graph/graph.h"
+#include "raise/engine/raise.h"
 
 namespace jaxport::compile {
 

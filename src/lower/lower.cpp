@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "lower/assign.h"
-#include "lower/prepare.h"
+#include "lower/layout/assign.h"
+#include "lower/rewrite/prepare.h"
 
 namespace jaxport::lower {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "axis/graph.h"
-#include "lower/user.h"
+#include "axis/graph/graph.h"
+#include "lower/rows/user.h"
 #include "onnx/ir.h"
 #include "target/target.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that compute with small constants only: what lowering writes as a movement or as arithmetic
-// of indices is a constant in the file. The evaluator of axis/fold.cpp and lower/facts.cpp knows
-// JAX's primitives and not these nodes; movements and whole numbers are all they need.
+// of indices is a constant in the file. The evaluator of axis/evaluate/fold.cpp and
+// lower/layout/facts.cpp knows JAX's primitives and not these nodes; movements and whole numbers
+// are all they need.
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits, for all integers of a model. lower/range.cpp has exact bounds, which may be symbolic, for
-// the few indices that lowering asks about, in a graph where the nodes seen here do not exist yet.
+// Bits, for all integers of a model. lower/rewrite/range.cpp has exact bounds, which may be
+// symbolic, for the few indices that lowering asks about, in a graph where the nodes seen here do
+// not exist yet.
 #include "target/magnitude.h"
 
 #include <algorithm>

@@ -118,8 +118,7 @@ class Keeper {
 
   // The constant as often as the last dim of the product that is no unit dim is long.
   Value repeated(Builder& op, ValueId constant, const Value& other) const {
-    const Tensor element =
-        scalar(model_.values[constant].type->dtype, op.known(constant)->at(0));
+    const Tensor element = scalar(model_.values[constant].type->dtype, op.known(constant)->at(0));
     const Dims& dims = other.shape();
     const auto last = std::ranges::find_if_not(dims.rbegin(), dims.rend(), is_unit);
     const auto units = static_cast<std::size_t>(last - dims.rbegin());

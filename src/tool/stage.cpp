@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "axis/graph.h"
+#include "axis/graph/graph.h"
 #include "compile/compile.h"
 #include "front/text.h"
 #include "lower/lower.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "front/ir.h"
-#include "raise/raise.h"
+#include "raise/engine/raise.h"
 #include "target/target.h"
 
 namespace jaxport::tool {

@@ -8,14 +8,14 @@
 #include <cmath>
 #include <limits>
 
-#include "axis/graph.h"
-#include "axis/pointwise.h"
+#include "axis/graph/graph.h"
+#include "axis/graph/pointwise.h"
 #include "edit.h"
 #include "eval/eval.h"
 #include "jaxport/error.h"
 #include "judge.h"
 #include "model.h"
-#include "raise/raised.h"
+#include "raise/engine/raised.h"
 
 namespace jaxport::fuzz {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "front/ir.h"
-#include "raise/raise.h"
+#include "raise/engine/raise.h"
 #include "values.h"
 
 namespace jaxport::fuzz {

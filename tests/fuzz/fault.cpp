@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "axis/pattern.h"
+#include "axis/graph/pattern.h"
 
 namespace jaxport::fuzz {
 namespace {

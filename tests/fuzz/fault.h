@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "raise/raise.h"
+#include "raise/engine/raise.h"
 
 namespace jaxport::fuzz {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model.h"
 
-#include "axis/expr.h"
-#include "raise/ops.h"
-#include "raise/raise.h"
+#include "axis/graph/expr.h"
+#include "raise/engine/ops.h"
+#include "raise/engine/raise.h"
 
 namespace jaxport::fuzz {
 namespace {

@@ -2,7 +2,7 @@
 // What the ops of raised nodes compute.
 #pragma once
 
-#include "axis/graph.h"
+#include "axis/graph/graph.h"
 
 namespace jaxport::fuzz {
 

@@ -6,7 +6,7 @@
 #include "front/text.h"
 #include "golden.h"
 #include "jaxport/error.h"
-#include "raise/raise.h"
+#include "raise/engine/raise.h"
 
 namespace jaxport::fuzz {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "eval/eval.h"
 #include "front/text.h"
-#include "raise/raise.h"
+#include "raise/engine/raise.h"
 
 namespace jaxport::raise {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "eval/eval.h"
 #include "front/text.h"
-#include "raise/ops.h"
-#include "raise/raise.h"
+#include "raise/engine/ops.h"
+#include "raise/engine/raise.h"
 
 namespace jaxport::raise {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "axis/graph.h"
+#include "axis/graph/graph.h"
 #include "axis_tools.h"
 
 namespace jaxport::axis {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "axis/graph.h"
+#include "axis/graph/graph.h"
 #include "eval/eval.h"
 #include "front/text.h"
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "axis/graph.h"
-#include "axis/pattern.h"
+#include "axis/graph/graph.h"
+#include "axis/graph/pattern.h"
 #include "axis_tools.h"
 #include "jaxport/error.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "axis/graph.h"
+#include "axis/graph/graph.h"
 #include "eval/eval.h"
 #include "front/text.h"
 

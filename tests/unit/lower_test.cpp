@@ -5,9 +5,9 @@
 #include <random>
 
 #include "jaxport/error.h"
-#include "lower/ctx.h"
-#include "lower/layout.h"
-#include "lower/shape_values.h"
+#include "lower/layout/layout.h"
+#include "lower/rows/ctx.h"
+#include "lower/rows/shape_values.h"
 #include "onnx/builder.h"
 
 namespace jaxport::lower {

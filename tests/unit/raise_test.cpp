@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "raise/raise.h"
+#include "raise/engine/raise.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "front/text.h"
 #include "golden.h"
 #include "jaxport/error.h"
-#include "raise/ops.h"
+#include "raise/engine/ops.h"
 
 namespace jaxport::raise {
 namespace {

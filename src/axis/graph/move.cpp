@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constructors that take values apart and join them: pick, stack, slice, concat.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "axis/graph/expr.h"
+#include "axis/graph/pattern.h"
+#include "axis/graph/store.h"
+
+namespace jaxport::axis {
+namespace {
+
+Use rename(const Use& use, Label from, Label to) {
+  Substitution renaming;
+  renaming.set(from, {to});
+  return renaming(use);
+}
+
+// True when `label` is the whole axis of use.node that its role `role` stands for.
+bool is_role(const Use& use, std::string_view role, Label label) {
+  const Labels& of_node = use.node->role(role);
+  for (std::size_t axis = 0; axis < use.labels.size(); ++axis) {
+    if (use.labels[axis] == Labels{label}) return use.node->out[axis] == of_node;
+  }
+  return false;
+}
+
+// A range of one label of a value; without a label the whole value.
+struct Range {
+  Use base;
+  std::optional<Label> along;
+  Dim start, limit;
+};
+
+// pick k of p in an axis (p piece): elements k*size(piece) … of that axis.
+std::optional<Range> range_of_part(Graph& graph, const Use& use, Label piece) {
+  Range range{graph.child(use, 0), std::nullopt, 0, 0};
+  const Label picked = graph.role(use, "p")[0];
+  for (Labels& axis : range.base.labels) {
+    auto at = std::ranges::find(axis, picked);
+    if (at == axis.end() || at + 1 == axis.end() || *(at + 1) != piece) continue;
+    const Dim size = graph.size(piece);
+    range.along = graph.label(graph.size(picked) * size);
+    range.start = size * Dim(use.node->get<std::int64_t>("k"));
+    range.limit = range.start + size;
+    *axis.erase(at) = *range.along;
+    return range;
+  }
+  return std::nullopt;
+}
+
+// An operand of a concat as a range of a larger value; `piece` is the label that is joined.
+std::optional<Range> as_range(Graph& graph, const Use& use, std::optional<Label> piece) {
+  const Node& node = *use.node;
+  if (node.kind == Kind::kPick && piece) return range_of_part(graph, use, *piece);
+  if (node.kind == Kind::kPick) {
+    const std::int64_t k = node.get<std::int64_t>("k");
+    return Range{graph.child(use, 0), graph.role(use, "p")[0], k, k + 1};
+  }
+  const bool is_slice = node.kind == Kind::kSlice && node.get<std::int64_t>("stride") == 1;
+  if (!is_slice || piece.has_value() != !node.role("o").empty()) return std::nullopt;
+  if (piece && !is_role(use, "o", *piece)) return std::nullopt;
+  return Range{graph.child(use, 0), graph.role(use, "i")[0], node.get<Dim>("start"),
+               node.get<Dim>("limit")};
+}
+
+bool continues(const Graph& graph, const Range& first, const Range& second) {
+  return first.limit == second.start && graph.size(*first.along) == graph.size(*second.along) &&
+         first.base == rename(second.base, *second.along, *first.along);
+}
+
+struct Piece {
+  Use use;
+  std::optional<Label> label;
+};
+
+Piece range_piece(Graph& graph, const Range& range) {
+  const Label to = graph.label(range.limit - range.start);
+  return {graph.slice(range.base, *range.along, to, range.start, range.limit, 1), to};
+}
+
+// Neighbours that are neighbours in one larger value become one piece.
+std::vector<Piece> join_neighbours(Graph& graph, std::vector<Piece> pieces) {
+  std::vector<Piece> joined;
+  std::optional<Range> last;
+  for (Piece& piece : pieces) {
+    auto range = as_range(graph, piece.use, piece.label);
+    if (last && range && continues(graph, *last, *range)) {
+      last->limit = range->limit;
+      joined.back() = range_piece(graph, *last);
+    } else {
+      last = std::move(range);
+      joined.push_back(std::move(piece));
+    }
+  }
+  return joined;
+}
+
+// The range in the operand of a concat that holds all of it; nullopt when it lies in several.
+std::optional<Range> in_piece(Graph& graph, const Range& range) {
+  const Node& concat = *range.base.node;
+  const auto pieces = piece_labels(concat);
+  Dim offset = 0;
+  for (std::size_t j = 0; j < pieces.size(); ++j) {
+    const Dim end = offset + (pieces[j] ? concat.sizes[*pieces[j]] : 1);
+    if (less_equal(offset, range.start) == Truth::kYes &&
+        less_equal(range.limit, end) == Truth::kYes) {
+      const auto context = graph.context(range.base);
+      const auto along = pieces[j] ? std::optional(context[*pieces[j]][0]) : std::nullopt;
+      return Range{graph.child(range.base, j), along, range.start - offset, range.limit - offset};
+    }
+    offset = end;
+  }
+  return std::nullopt;
+}
+
+// The same elements further down: in the piece of a concat, in what a slice is taken from.
+Range narrowed(Graph& graph, Range range) {
+  while (range.along) {
+    const Node& node = *range.base.node;
+    if (node.kind == Kind::kConcat && is_role(range.base, "o", *range.along)) {
+      auto piece = in_piece(graph, range);
+      if (!piece) break;
+      range = *std::move(piece);
+    } else if (node.kind == Kind::kSlice && is_role(range.base, "o", *range.along) &&
+               node.get<std::int64_t>("stride") == 1) {
+      const Dim offset = node.get<Dim>("start");
+      range = {graph.child(range.base, 0), graph.role(range.base, "i")[0], range.start + offset,
+               range.limit + offset};
+    } else {
+      break;
+    }
+  }
+  return range;
+}
+
+}  // namespace
+
+std::vector<std::optional<Label>> piece_labels(const Node& concat) {
+  std::vector<std::optional<Label>> labels(concat.edges.size());
+  for (const auto& [name, role] : concat.roles) {
+    if (name[0] == 'i') labels[std::stoul(name.substr(1))] = role[0];
+  }
+  return labels;
+}
+
+Use Graph::pick(Use operand, Label along, std::int64_t index) {
+  if (!contains(operand.flat(), along)) return operand;
+  Range range = narrowed(*this, {std::move(operand), along, index, index + 1});
+  if (!range.along) return range.base;
+  if (!range.start.is_static()) {
+    return slice(std::move(range.base), *range.along, std::nullopt, range.start, range.limit, 1);
+  }
+  operand = std::move(range.base);
+  along = *range.along;
+  index = range.start.value();
+  const Node& node = *operand.node;
+  if (node.kind == Kind::kStack && is_role(operand, "p", along)) {
+    return child(operand, static_cast<std::size_t>(index));
+  }
+  if (node.kind == Kind::kIota && operand.labels[0].size() == 1) {
+    return scalar(static_cast<double>(index), node.dtype);
+  }
+  impl_->mark_picked(operand.node);
+  const Labels kept = without(operand.flat(), {along});
+  const DType dtype = node.dtype;
+  return impl_->make({.kind = Kind::kPick,
+                      .name = "pick",
+                      .dtype = dtype,
+                      .operands = {std::move(operand)},
+                      .out = axis_each(kept),
+                      .roles = {{"p", {along}}},
+                      .attrs = {{"k", index}}});
+}
+
+namespace {
+
+// The value whose picks 0, 1, … the operands are, over `along`; empty when they are not.
+Use picked_value(Graph& graph, const std::vector<Use>& operands, Label along) {
+  Use value;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Node& node = *operands[i].node;
+    if (node.kind != Kind::kPick || node.get<std::int64_t>("k") != static_cast<std::int64_t>(i))
+      return {};
+    const Label picked = graph.role(operands[i], "p")[0];
+    if (!(graph.size(picked) == graph.size(along))) return {};
+    Use base = rename(graph.child(operands[i], 0), picked, along);
+    if (value && !(value == base)) return {};
+    value = std::move(base);
+  }
+  return value;
+}
+
+}  // namespace
+
+Use Graph::stack(std::vector<Use> operands, Label along) {
+  const Use& first = operands[0];
+  if (std::ranges::all_of(operands, [&](const Use& use) { return use == first; })) return first;
+  if (Use value = picked_value(*this, operands, along)) return value;
+  Labels labels{along};
+  for (const Use& use : operands) add_new(labels, use.flat());
+  const DType dtype = first.node->dtype;
+  return impl_->make({.kind = Kind::kStack,
+                      .name = "stack",
+                      .dtype = dtype,
+                      .operands = std::move(operands),
+                      .out = axis_each(labels),
+                      .roles = {{"p", {along}}}});
+}
+
+Use Graph::slice(Use operand, Label from, std::optional<Label> to, Dim start, Dim limit,
+                 std::int64_t stride) {
+  if (!contains(operand.flat(), from)) return operand;
+  if (!to && start.is_static()) return pick(std::move(operand), from, start.value());
+  Range range = narrowed(*this, {std::move(operand), from, start, limit});
+  if (!range.along) return range.base;
+  operand = std::move(range.base);
+  from = *range.along;
+  start = range.start;
+  limit = range.limit;
+  const Node& node = *operand.node;
+  if (to && stride == 1 && start == Dim(0) && limit == size(from)) {
+    return rename(operand, from, *to);
+  }
+  if (to && node.kind == Kind::kIota && operand.labels[0].size() == 1 && start.is_static()) {
+    return iota(*to, node.dtype) * static_cast<double>(stride) + static_cast<double>(start.value());
+  }
+  Labels out = without(operand.flat(), {from});
+  Roles roles{{"i", {from}}};
+  if (to) {
+    out.push_back(*to);
+    roles.push_back({"o", {*to}});
+  }
+  const DType dtype = node.dtype;
+  return impl_->make({.kind = Kind::kSlice,
+                      .name = "slice",
+                      .dtype = dtype,
+                      .operands = {std::move(operand)},
+                      .out = axis_each(out),
+                      .roles = std::move(roles),
+                      .attrs = {{"limit", limit}, {"start", start}, {"stride", stride}}});
+}
+
+namespace {
+
+// A piece that does not vary along its joined label has a real axis there nevertheless.
+Piece with_axis(Graph& graph, Piece piece) {
+  if (!piece.label || contains(piece.use.flat(), *piece.label)) return piece;
+  Pattern axes = piece.use.labels;
+  axes.push_back({*piece.label});
+  piece.use = graph.relayout(std::move(piece.use), axes);
+  piece.use.labels = std::move(axes);
+  return piece;
+}
+
+}  // namespace
+
+Use Graph::concat(std::vector<Use> operands, const std::vector<std::optional<Label>>& pieces,
+                  Label to) {
+  std::vector<Piece> parts;
+  for (std::size_t j = 0; j < operands.size(); ++j) {
+    parts.push_back(with_axis(*this, {std::move(operands[j]), pieces[j]}));
+  }
+  parts = join_neighbours(*this, std::move(parts));
+  if (parts.size() == 1 && parts[0].label && size(*parts[0].label) == size(to)) {
+    return rename(parts[0].use, *parts[0].label, to);
+  }
+  Draft draft{.kind = Kind::kConcat,
+              .name = "concat",
+              .dtype = parts[0].use.node->dtype,
+              .operands = {},
+              .out = {},
+              .roles = {{"o", {to}}}};
+  Labels out{to};
+  for (std::size_t j = 0; j < parts.size(); ++j) {
+    Use use = std::move(parts[j].use);
+    Labels joined;
+    if (auto& piece = parts[j].label) {
+      // A label of its own for each piece, whatever the pieces were called.
+      joined = {label(size(*piece))};
+      use = rename(use, *piece, joined[0]);
+      draft.roles.push_back({fmt::format("i{}", j), joined});
+    }
+    add_new(out, without(use.flat(), joined));
+    draft.operands.push_back(std::move(use));
+  }
+  std::ranges::sort(draft.roles);
+  draft.out = axis_each(out);
+  return impl_->make(std::move(draft));
+}
+
+}  // namespace jaxport::axis

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that take values apart and put them together: pick, slice, stack, concat, relayout, iota.
+#include <algorithm>
+#include <limits>
+
+#include "axis/graph/pattern.h"
+#include "jaxport/error.h"
+#include "lower/emit/cheapest.h"
+#include "lower/emit/emission.h"
+
+namespace jaxport::lower {
+
+using axis::Edge;
+using axis::Kind;
+using axis::Label;
+using axis::Labels;
+using axis::Node;
+
+namespace {
+
+std::size_t dim_with(const Arrangement& arrangement, Label label) {
+  auto found = std::ranges::find_if(arrangement,
+                                    [&](const Labels& dim) { return axis::contains(dim, label); });
+  if (found == arrangement.end()) throw Error("BUG", "a label has no physical dim");
+  return static_cast<std::size_t>(found - arrangement.begin());
+}
+
+// Splits the dim of `label` so that the label is the first of its dim.
+Arrangement split_before(const Arrangement& arrangement, Label label) {
+  Arrangement result;
+  for (const Labels& dim : arrangement) {
+    auto at = std::ranges::find(dim, label);
+    if (at == dim.end() || at == dim.begin()) {
+      result.push_back(dim);
+    } else {
+      result.emplace_back(dim.begin(), at);
+      result.emplace_back(at, dim.end());
+    }
+  }
+  return result;
+}
+
+Arrangement without(const Arrangement& arrangement, Label label) {
+  Arrangement result;
+  for (const Labels& dim : arrangement) {
+    Labels rest = axis::without(dim, {label});
+    if (!rest.empty() || dim.empty()) result.push_back(std::move(rest));
+  }
+  return result;
+}
+
+// Without a new label the dim shrinks to what else is in it, or to a unit dim.
+Arrangement renamed(Arrangement arrangement, Label from, std::optional<Label> to) {
+  for (Labels& dim : arrangement) {
+    if (to) {
+      std::ranges::replace(dim, from, *to);
+    } else {
+      dim = axis::without(dim, {from});
+    }
+  }
+  return arrangement;
+}
+
+Dim rest_of(const Labels& dim, Label label, const Dims& sizes) {
+  Dim rest = 1;
+  for (Label other : dim) {
+    if (other != label) rest = rest * sizes[static_cast<std::size_t>(other)];
+  }
+  return rest;
+}
+
+std::int64_t pick_index(const axis::Node& node) { return node.get<std::int64_t>("k"); }
+
+// Which part of the operand a pick or slice takes: nodes with equal pieces are siblings.
+Piece taken_piece(const axis::Node& node, std::string_view role) {
+  return label_pieces(node.edges[0].axes, node.sizes)[static_cast<std::size_t>(node.role(role)[0])];
+}
+
+// Whether every element along the label that `pick` picks from is picked by somebody.
+bool picks_all(const Facts& facts, const axis::Node& pick) {
+  std::vector<std::int64_t> taken;
+  for (const Facts::User& user : facts.users(pick.edges[0].node)) {
+    if (user.node && user.node->kind == Kind::kPick && !facts.is_constant(user.node) &&
+        taken_piece(*user.node, "p") == taken_piece(pick, "p")) {
+      taken.push_back(pick_index(*user.node));
+    }
+  }
+  std::ranges::sort(taken);
+  taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
+  return pick.sizes[static_cast<std::size_t>(pick.role("p")[0])] == Dim(std::ssize(taken));
+}
+
+// A range of elements that a slice takes, in the operand's label.
+struct Part {
+  Dim start, limit;
+  std::int64_t stride;
+};
+Part part_of(const axis::Node& slice) {
+  return {slice.get<Dim>("start"), slice.get<Dim>("limit"), slice.get<std::int64_t>("stride")};
+}
+
+// `arrangement` with `label` alone in its dim, in which it comes first.
+Arrangement with_label_alone(const Arrangement& arrangement, Label label) {
+  Arrangement alone;
+  for (const Labels& dim : arrangement) {
+    const bool here = dim.size() > 1 && dim[0] == label;
+    if (here) alone.push_back({label});
+    alone.emplace_back(dim.begin() + (here ? 1 : 0), dim.end());
+  }
+  return alone;
+}
+
+// The part of a slice among the parts of all that take their piece of the operand apart.
+struct Tiling {
+  Ints sizes;
+  std::size_t mine = 0;
+};
+std::optional<Tiling> tiling_of(const Facts& facts, const axis::Node& slice) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
+  for (const Facts::User& user : facts.users(slice.edges[0].node)) {
+    if (!user.node || user.node->kind != Kind::kSlice || facts.is_constant(user.node) ||
+        !(taken_piece(*user.node, "i") == taken_piece(slice, "i"))) {
+      continue;
+    }
+    const Part part = part_of(*user.node);
+    if (part.stride == 1 && part.start.is_static() && part.limit.is_static()) {
+      tiles.emplace_back(part.start.value(), part.limit.value());
+    }
+  }
+  std::ranges::sort(tiles);
+  tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
+  const Part part = part_of(slice);
+  const Dim& whole = slice.sizes[static_cast<std::size_t>(slice.role("i")[0])];
+  if (tiles.size() < 2 || part.stride != 1 || !part.start.is_static() || !part.limit.is_static() ||
+      tiles.front().first != 0 || !(Dim(tiles.back().second) == whole)) {
+    return std::nullopt;
+  }
+  Tiling tiling;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const auto& [first, last] = tiles[i];
+    if (i + 1 < tiles.size() && last != tiles[i + 1].first) return std::nullopt;
+    if (first == part.start.value() && last == part.limit.value()) tiling.mine = i;
+    tiling.sizes.push_back(last - first);
+  }
+  return tiling;
+}
+
+// Where ONNX's Slice ends.
+Value end_of(Emission& e, const Node& slice, const Dim& rest) {
+  const Part part = part_of(slice);
+  const Dim& whole = slice.sizes[static_cast<std::size_t>(slice.role("i")[0])];
+  const bool reaches_end = less_equal(whole, part.limit + part.stride - 1) == Truth::kYes;
+  if (part.limit.is_static() || !reaches_end) return e.shapes.dim(part.limit * rest);
+  return e.op.ints({std::numeric_limits<std::int64_t>::max()});
+}
+
+}  // namespace
+
+void emit_iota(Emission& e, const Node& node) {
+  e.values.define(node, cast(e.shapes.range(node.axis_size(0)), node.dtype), {node.out[0]});
+}
+
+void emit_pick(Emission& e, const Node& node) {
+  const Edge& edge = node.edges[0];
+  const Label along = node.role("p")[0];
+  std::vector<Arrangement> candidates = e.values.arrangements(edge, node.sizes);
+  for (Arrangement& candidate : candidates) {
+    const Labels& dim = candidate[dim_with(candidate, along)];
+    // A strided pick of the innermost label needs a static stride and end.
+    const bool strided = dim.size() > 1 && dim.back() == along &&
+                         node.sizes[static_cast<std::size_t>(along)].is_static() &&
+                         rest_of(dim, along, node.sizes).is_static();
+    if (!strided) candidate = split_before(candidate, along);
+  }
+  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
+    return e.values.price(edge, node.sizes, candidate) + regret(e, node, without(candidate, along));
+  });
+  const Value x = e.values.bring(edge, node.sizes, best);
+  const std::size_t dim_index = dim_with(best, along);
+  const Labels dim = best[dim_index];
+  const auto physical = static_cast<std::int64_t>(dim_index);
+  const Dim rest = rest_of(dim, along, node.sizes),
+            count = node.sizes[static_cast<std::size_t>(along)];
+  const std::int64_t k = pick_index(node);
+  const bool is_joined = std::ranges::any_of(
+      e.plan.facts.users(&node),
+      [](const Facts::User& user) { return user.node && user.node->kind == Kind::kConcat; });
+  if (dim.size() == 1 && is_joined) {  // a Concat wants the unit dim
+    const Value unit = e.op.Slice(x, e.op.ints({k}), e.op.ints({k + 1}), e.op.ints({physical}));
+    return e.values.define(node, unit, renamed(best, along, std::nullopt));
+  }
+  Value result;
+  if (dim.size() == 1) {
+    result =
+        e.op.Gather(x, e.op.constant(int_scalar(DType::kI64, k)), onnx::Args{{"axis", physical}});
+  } else if (dim[0] != along) {
+    result = e.op.Slice(x, e.op.ints({k}), e.op.ints({(rest * count).value()}),
+                        e.op.ints({physical}), e.op.ints({count.value()}));
+  } else if (rest.is_static() && picks_all(e.plan.facts, node)) {
+    const Ints parts(static_cast<std::size_t>(count.value()), rest.value());
+    result = e.op.call_n("Split", {x, e.op.ints(parts)}, parts.size(),
+                         {{"axis", physical}})[static_cast<std::size_t>(k)];
+  } else {
+    Dims shape = x.shape();
+    shape[dim_index] = rest;
+    result = e.op.call_with_shape(
+        "Slice", {x, e.shapes.dim(rest * k), e.shapes.dim(rest * (k + 1)), e.op.ints({physical})},
+        {}, shape);
+  }
+  e.values.define(node, result, without(best, along));
+}
+
+void emit_slice(Emission& e, const Node& node) {
+  const Edge& edge = node.edges[0];
+  const Label from = node.role("i")[0];
+  const Labels& target = node.role("o");
+  const std::optional<Label> to = target.empty() ? std::nullopt : std::optional(target[0]);
+  const Part part = part_of(node);
+  std::vector<Arrangement> candidates = e.values.arrangements(edge, node.sizes);
+  for (Arrangement& candidate : candidates) {
+    candidate = split_before(candidate, from);
+    if (part.stride != 1) candidate = with_label_alone(candidate, from);
+  }
+  const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
+    return e.values.price(edge, node.sizes, candidate) +
+           regret(e, node, renamed(candidate, from, to));
+  });
+  const Value x = e.values.bring(edge, node.sizes, best);
+  const std::size_t dim_index = dim_with(best, from);
+  const auto physical = static_cast<std::int64_t>(dim_index);
+  const Dim rest = rest_of(best[dim_index], from, node.sizes);
+  Arrangement result = renamed(best, from, to);
+  if (auto tiling = rest.is_static() ? tiling_of(e.plan.facts, node) : std::nullopt) {
+    for (std::int64_t& size : tiling->sizes) size *= rest.value();
+    const Values parts = e.op.call_n("Split", {x, e.op.ints(tiling->sizes)}, tiling->sizes.size(),
+                                     {{"axis", physical}});
+    return e.values.define(node, parts[tiling->mine], result);
+  }
+  Dims shape = x.shape();
+  shape[dim_index] = to ? node.sizes[static_cast<std::size_t>(*to)] * rest : rest;
+  Values in{x, e.shapes.dim(part.start * rest), end_of(e, node, rest), e.op.ints({physical})};
+  if (part.stride != 1) in.push_back(e.op.ints({part.stride}));
+  e.values.define(node, e.op.call_with_shape("Slice", in, {}, shape), result);
+}
+
+// Concat on the dim (p next): no Unsqueeze is needed when p lies in front of another label.
+void emit_stack(Emission& e, const Node& node) {
+  const Label along = node.role("p")[0];
+  const Labels out = axis::flatten(node.out);
+  const Labels labels = axis::without(out, {along});
+  const LabelSet all(node.sizes.size(), out);
+  auto order = wanted_order(e, node, all);
+  std::optional<Label> next;
+  if (order) {
+    auto at = std::ranges::find(*order, along) + 1;
+    if (at != order->end()) next = *at;
+    order = axis::without(*order, {along});
+  } else if (!labels.empty()) {
+    next = labels.back();
+  }
+  Arrangement arrangement = aligned(e, node, labels, order);
+  std::size_t dim_index = arrangement.size();
+  if (next) {
+    arrangement = split_before(arrangement, *next);
+    dim_index = dim_with(arrangement, *next);
+  } else {
+    arrangement.emplace_back();
+  }
+  Values parts;
+  for (const Edge& edge : node.edges)
+    parts.push_back(e.values.bring_full(edge, node.sizes, arrangement));
+  Arrangement result = arrangement;
+  result[dim_index].insert(result[dim_index].begin(), along);
+  e.values.define(
+      node, e.op.call("Concat", parts, {{"axis", static_cast<std::int64_t>(dim_index)}}), result);
+}
+
+namespace {
+
+// The arrangements that operands of a concatenation have, and the wish, as those of the result.
+std::vector<Arrangement> concat_candidates(const Emission& e, const Node& node) {
+  const Label to = node.role("o")[0];
+  const Labels out = axis::flatten(node.out);
+  const auto pieces = axis::piece_labels(node);
+  std::vector<Arrangement> candidates;
+  for (std::size_t j = 0; j < node.edges.size(); ++j) {
+    for (Arrangement seen : e.values.arrangements(node.edges[j], node.sizes)) {
+      if (pieces[j]) seen = renamed(std::move(seen), *pieces[j], to);
+      const LabelSet have(node.sizes.size(), seen);
+      const bool is_single = !have.has(to) && have.drop(out).size() == 1;
+      if (is_single) {  // a piece of size 1: its unit dim, or a new one
+        auto unit = std::ranges::find_if(seen, [](const Labels& dim) { return dim.empty(); });
+        if (unit == seen.end()) unit = seen.insert(seen.begin(), Labels{});
+        unit->push_back(to);
+      }
+      if (is_single || have.has_all(out)) candidates.push_back(std::move(seen));
+    }
+  }
+  if (auto wish = wanted(e, node, LabelSet(node.sizes.size(), out))) {
+    const bool is_order = hint(e, node)->order_only;
+    candidates.push_back(is_order ? axis::axis_each(axis::flatten(*wish)) : std::move(*wish));
+  }
+  if (candidates.empty()) candidates.push_back(axis::axis_each(out));
+  for (Arrangement& candidate : candidates) candidate = split_before(candidate, to);
+  return candidates;
+}
+
+}  // namespace
+
+void emit_concat(Emission& e, const Node& node) {
+  const Label to = node.role("o")[0];
+  const auto pieces = axis::piece_labels(node);
+  const Arrangement best =
+      cheapest_of(concat_candidates(e, node), [&](const Arrangement& candidate) {
+        double cost = regret(e, node, candidate);
+        for (std::size_t j = 0; j < node.edges.size(); ++j) {
+          const Arrangement theirs = renamed(candidate, to, pieces[j]);
+          cost += e.values.price_full(node.edges[j], node.sizes, theirs);
+        }
+        return cost;
+      });
+  Values parts;
+  for (std::size_t j = 0; j < node.edges.size(); ++j) {
+    const Arrangement theirs = renamed(best, to, pieces[j]);
+    parts.push_back(e.values.bring_full(node.edges[j], node.sizes, theirs));
+  }
+  const auto physical = static_cast<std::int64_t>(dim_with(best, to));
+  e.values.define(node, e.op.call("Concat", parts, {{"axis", physical}}), best);
+}
+
+namespace {
+
+// Pieces of the operand as pieces of the result: each lies inside one label, which has a piece on
+// either side. False when some piece does not.
+bool rename_pieces(Layout& layout, const Labels& labels, const Pieces& from, const Pieces& to) {
+  auto rename = [&](Piece& piece) {
+    return std::ranges::any_of(labels, [&](Label label) {
+      const Piece& whole = from[static_cast<std::size_t>(label)];
+      const Piece& target = to[static_cast<std::size_t>(label)];
+      const auto inner = exact_div(piece.stride, whole.stride);
+      if (!inner || !overlap(piece, whole) ||
+          !exact_div(whole.stride * whole.size, piece.stride * piece.size)) {
+        return false;
+      }
+      piece = {target.axis, target.stride * *inner, piece.size};
+      return true;
+    });
+  };
+  return std::ranges::all_of(layout,
+                             [&](PhysicalDim& dim) { return std::ranges::all_of(dim, rename); });
+}
+
+}  // namespace
+
+// A relayout that repeats nothing is a new name for the pieces of its operand: no node.
+void emit_relayout(Emission& e, const Node& node) {
+  const Edge& edge = node.edges[0];
+  const Labels out = axis::flatten(node.out);
+  const LabelSet mine(node.sizes.size(), edge.axes);
+  if (!mine.has_all(out) || e.values.is_constant(edge)) {
+    Arrangement each;
+    for (const Labels& labels : node.out) each.push_back(labels);
+    if (!e.values.is_constant(edge))
+      return e.values.define(node, e.values.bring_full(edge, node.sizes, each), each);
+    Arrangement units;  // a broadcast too large to be stored
+    Arrangement singles;
+    Dims shape;
+    for (Label label : out) {
+      units.push_back(mine.has(label) ? Labels{label} : Labels{});
+      singles.push_back({label});
+      shape.push_back(node.sizes[static_cast<std::size_t>(label)]);
+    }
+    const Value small = e.values.bring(edge, node.sizes, units);
+    return e.values.define(node, e.shapes.expand(small, shape), singles);
+  }
+  const auto from = label_pieces(edge.axes, node.sizes), to = label_pieces(node.out, node.sizes);
+  std::vector<ValueStore::Variant> seen;
+  for (const ValueStore::Variant& variant : e.values.variants(edge.node)) {
+    Layout layout = variant.layout, labels;
+    for (Label label : out) labels.push_back({from[static_cast<std::size_t>(label)]});
+    if (cut(layout, labels) && rename_pieces(layout, out, from, to)) {
+      seen.push_back({variant.value, merged(layout)});
+    }
+  }
+  if (seen.empty()) {  // the operand lies in other factors than the result has
+    const Arrangement each = axis::axis_each(out);
+    return e.values.define(node, e.values.bring(edge, node.sizes, each), each);
+  }
+  e.values.define(node, std::move(seen));
+}
+
+}  // namespace jaxport::lower

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/emit/repeat.h"
+
+#include <algorithm>
+
+namespace jaxport::lower {
+
+using axis::Label;
+using axis::Labels;
+using onnx::Value;
+using Ints = std::vector<std::int64_t>;
+
+std::optional<Ints> repeats_of(const Arrangement& to, const LabelSet& mine, const Dims& sizes) {
+  constexpr std::int64_t kShortRow = 16;
+  Ints times;
+  Dim row = 1;  // what follows the last repetition
+  for (const Labels& dim : to) {
+    const Labels kept = mine.keep(dim);
+    Dim count = 1, length = 1;
+    for (Label label : dim) {
+      Dim& factor = mine.has(label) ? length : count;
+      factor = factor * sizes[static_cast<std::size_t>(label)];
+    }
+    const bool is_repeated = !count.is_one();
+    const bool leads = std::equal(kept.begin(), kept.end(), dim.begin());
+    if (is_repeated && (kept.empty() || !leads || !count.is_static())) return std::nullopt;
+    times.push_back(is_repeated ? count.value() : 1);
+    row = is_repeated ? Dim(1) : row * length;
+  }
+  const bool repeats = std::ranges::any_of(times, [](std::int64_t n) { return n > 1; });
+  const bool is_short = row.is_static() && row.value() < kShortRow;
+  return repeats && is_short ? std::optional(times) : std::nullopt;
+}
+
+// Resize takes scales without axes from opset 13 on.
+bool has_repeat(const onnx::Builder& op, DType dtype) {
+  constexpr DType kTypes[] = {DType::kF32, DType::kI32, DType::kI8, DType::kU8};
+  return op.opset() >= 13 && std::ranges::find(kTypes, dtype) != std::ranges::end(kTypes);
+}
+
+Value repeated(onnx::Builder& op, const Value& x, const Ints& times) {
+  Dims shape = x.shape();
+  MutableTensor scales = allocate(DType::kF32, {std::ssize(times)});
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    shape[i] = shape[i] * times[i];
+    scales.as<float>()[i] = static_cast<float>(times[i]);
+  }
+  return op.call_with_shape("Resize", {x, {}, op.constant(scales.tensor)},
+                            {{"mode", "nearest"},
+                             {"coordinate_transformation_mode", "asymmetric"},
+                             {"nearest_mode", "floor"}},
+                            shape);
+}
+
+}  // namespace jaxport::lower

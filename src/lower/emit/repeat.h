@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Repetitions: jnp.repeat, a broadcast along the end of each dim.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "axis/graph/graph.h"
+#include "lower/layout/label_set.h"
+#include "lower/layout/layout.h"
+#include "onnx/builder.h"
+
+namespace jaxport::lower {
+
+// How often each dim of a layout repeats every element of a value that has the labels `mine`.
+// nullopt when nothing is repeated, when other labels are missing, or where Expand is faster: it
+// copies whole rows, but single elements slowly.
+std::optional<std::vector<std::int64_t>> repeats_of(const Arrangement& to, const LabelSet& mine,
+                                                    const Dims& sizes);
+// Whether repeated() can repeat elements of this dtype.
+bool has_repeat(const onnx::Builder& op, DType dtype);
+// Every element of dim i times[i] times, by Resize.
+onnx::Value repeated(onnx::Builder& op, const onnx::Value& x,
+                     const std::vector<std::int64_t>& times);
+
+}  // namespace jaxport::lower

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program as emission takes it, with the plans of its regions.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "axis/graph/graph.h"
+#include "lower/layout/facts.h"
+#include "lower/layout/hints.h"
+#include "lower/layout/layout.h"
+#include "lower/rows/user.h"
+
+namespace jaxport::lower {
+
+// What layout assignment decides: emission follows it where that is cheap.
+struct Choice {
+  struct Ready {
+    const axis::Node* value;
+    Layout layout;
+  };
+  Hints hints;
+  std::vector<Ready> ready;  // conversions to make where the value is produced: all users see them
+};
+
+// A conversion that emission had to make; no consumer: for an output.
+struct Paid {
+  const axis::Node* value;
+  const axis::Node* consumer;
+  Layout from, to;
+};
+
+struct Plan {
+  Plan(const axis::Program& program, int opset, const UserLowerings& user);
+
+  Facts facts;
+  Choice choice;  // what consumers wish, until choose_layouts() finds better
+  const UserLowerings& lowerings;
+  std::map<const axis::Program*, std::unique_ptr<Plan>> regions;  // looked up, never walked
+};
+
+// Throws one Error E012 that lists every primitive of the plan without a lowering.
+void report_missing(const Plan& plan, int opset);
+
+}  // namespace jaxport::lower

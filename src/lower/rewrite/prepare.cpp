@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/rewrite/prepare.h"
+
+#include "lower/macro/macro.h"
+#include "lower/rewrite/rewrite.h"
+#include "raise/engine/raise.h"
+
+namespace jaxport::lower {
+namespace {
+
+using axis::Use;
+
+// What rules have made as the target has it: its op, or its decomposition.
+Use available(axis::Graph& graph, const Use& use, const Options& options) {
+  if (!raise::is_raised(*use.node)) return {};
+  if (!is_available(*use.node, options)) return raise::expand(graph, use);
+  const auto rewritten = find_macro(*use.node)->rewritten;
+  return rewritten ? rewritten(use, options) : Use{};
+}
+
+}  // namespace
+
+void prepare(axis::Program& program, const Options& options) {
+  const int opset = options.opset;
+  axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
+    const Use found = available(graph, use, options);
+    return found ? found : narrow_norm(graph, use, uses, opset, options.target);
+  });
+  axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
+    Use found = mean(graph, use, uses);
+    if (!found) found = window_mean(graph, use, uses, opset);
+    if (!found) found = gather_inside(graph, use);
+    if (!found) found = triangle(graph, use);
+    if (!found) found = eye(graph, use);
+    if (!found && options.target == target::Target::kOnnxRuntime) found = exact_sigmoid(graph, use);
+    return found ? found : scatter_inside(graph, use);
+  });
+  axis::rebuild(program, fold_affine);
+  if (!options.lowerings.contains("conv_general_dilated")) axis::rebuild(program, conv_bias);
+  for (axis::Program* region : axis::regions(program)) prepare(*region, options);
+}
+
+}  // namespace jaxport::lower

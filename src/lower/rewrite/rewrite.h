@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What prepare() does to single nodes of the axis graph; an empty Use leaves the node as it is.
+#pragma once
+
+#include "axis/graph/graph.h"
+#include "target/target.h"
+
+namespace jaxport::lower {
+
+// sum(x) / n and sum(x) * (1/n) over n elements: reduce_mean.
+axis::Use mean(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses);
+
+// Constant scales and shifts go into the weights of the contraction or convolution beside them;
+// what remains of a chain is one scale and one shift.
+axis::Use fold_affine(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses);
+
+// A constant that is added to the features of a convolution is its third operand, as in ONNX.
+axis::Use conv_bias(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses);
+
+// A sum of windows divided by the number of their elements, with or without those of the padding:
+// the primitive reduce_window_mean.
+axis::Use window_mean(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses,
+                      int opset);
+
+// A gather of single elements or of whole dims, with indices that are inside: gather_inside, and a
+// select where JAX fills what is outside.
+axis::Use gather_inside(axis::Graph& graph, const axis::Use& use);
+// The same for scatter and its reductions: their mode is "inside".
+axis::Use scatter_inside(axis::Graph& graph, const axis::Use& use);
+
+// f16(norm(f32(x))) as a norm of f16, where the op of the target computes in f32 and rounds in the
+// same place.
+axis::Use narrow_norm(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses,
+                      int opset, target::Target target);
+
+// log(sigmoid(x)), 1 / sigmoid(x) and the like with the definition of the sigmoid, whose op gives
+// nothing of small numbers.
+axis::Use exact_sigmoid(axis::Graph& graph, const axis::Use& use);
+
+// A matrix of symbolic size with ones on a diagonal: the macro eye.
+axis::Use eye(axis::Graph& graph, const axis::Use& use);
+
+// A matrix of symbolic size with zeros above or below a diagonal: the primitive triangle.
+axis::Use triangle(axis::Graph& graph, const axis::Use& use);
+
+}  // namespace jaxport::lower

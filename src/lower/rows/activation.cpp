@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Raised scalar functions. Where the opset has no op for one, lowering expands it before it comes
+// here.
+#include "raise/rules/activation.h"
+
+#include <algorithm>
+
+#include "lower/macro/macro.h"
+#include "lower/rows/ctx.h"
+#include "raise/engine/ops.h"
+
+namespace jaxport::lower {
+namespace {
+
+Results gelu_erf(Ctx& c) { return c.op.Gelu(c.in(0)); }
+Results gelu_tanh(Ctx& c) { return c.op.Gelu(c.in(0), onnx::Args{{"approximate", "tanh"}}); }
+
+// ONNX Runtime fuses this spelling; it has no kernel for Swish.
+Results silu(Ctx& c) { return c.op.Mul(c.in(0), c.op.Sigmoid(c.in(0))); }
+
+onnx::Arg alpha(Ctx& c) {
+  return {"alpha", raise::read_attrs<raise::AlphaAttr>(c.eqn().attrs).alpha};
+}
+template <OpName Op>
+Results with_alpha(Ctx& c) {
+  return c.op.call(Op.text, c.operands(), {alpha(c)});
+}
+
+// ONNX has Celu in f32 only.
+Results celu(Ctx& c) {
+  const onnx::Args args{alpha(c)};
+  return c.cast(c.op.Celu(c.cast(c.in(0), DType::kF32), args), c.out_type().dtype);
+}
+
+Results hard_sigmoid(Ctx& c) {
+  return c.op.HardSigmoid(c.in(0), onnx::Args{alpha(c), {"beta", 0.5}});
+}
+
+constexpr Row kRows[] = {
+    // sorted by primitive
+    {"celu", celu, 12},
+    {"elu", with_alpha<"Elu">},
+    {"gelu_erf", gelu_erf, 20},
+    {"gelu_tanh", gelu_tanh, 20},
+    {"hard_sigmoid", hard_sigmoid},
+    {"hard_swish", same<"HardSwish">},
+    {"leaky_relu", with_alpha<"LeakyRelu">},
+    {"mish", same<"Mish">, 18},
+    {raise::PreluOp::kName, same<"PRelu">},
+    {"relu", same<"Relu">},
+    {"selu", same<"Selu">},
+    {"sigmoid", same<"Sigmoid">},
+    {"silu", silu},
+    {"softplus", same<"Softplus">},
+    {"softsign", same<"Softsign">},
+    {"thresholded_relu", with_alpha<"ThresholdedRelu">},
+};
+static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+
+}  // namespace
+
+std::span<const Row> activation_rows() { return kRows; }
+
+// ONNX Runtime takes 7 times as long for PRelu as for its parts. Its Elu, Celu and Selu subtract 1
+// from an exponential: near zero no digit is right. It has no f64 kernels for activations, but for
+// their parts; it has one for Relu, but does not load a Relu of f64 before a Clip.
+bool is_activation_available(const axis::Node& node, const Options& options) {
+  constexpr std::string_view kNotInOnnxRuntime[] = {"celu", "elu", raise::PreluOp::kName, "selu"};
+  const bool is_composed = options.target == target::Target::kOnnxRuntime &&
+                           std::ranges::binary_search(kNotInOnnxRuntime, node.name);
+  return !is_composed && node.dtype != DType::kF64 && find_row(node.name, options.opset) != nullptr;
+}
+
+}  // namespace jaxport::lower

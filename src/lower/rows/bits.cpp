@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bits of numbers: shifts, counts, reinterpretation. ONNX shifts unsigned numbers only.
+#include <algorithm>
+#include <numeric>
+
+#include "lower/rows/float_bits.h"
+
+namespace jaxport::lower {
+namespace {
+
+DType unsigned_dtype(int bits) {
+  if (bits <= 8) return DType::kU8;
+  if (bits <= 16) return DType::kU16;
+  return bits <= 32 ? DType::kU32 : DType::kU64;
+}
+
+DType signed_dtype(int bits) {
+  if (bits <= 8) return DType::kI8;
+  if (bits <= 16) return DType::kI16;
+  return bits <= 32 ? DType::kI32 : DType::kI64;
+}
+
+Value as_unsigned(Ctx& c, Value x) { return c.cast(x, unsigned_dtype(bit_width(x.dtype()))); }
+Value as_signed(Ctx& c, Value x) { return c.cast(x, signed_dtype(bit_width(x.dtype()))); }
+
+Value shifted(Ctx& c, Value x, Value by, const char* direction) {
+  return c.op.BitShift(x, by, onnx::Args{{"direction", direction}});
+}
+
+// BitShift leaves amounts of the width and more open, as C++ does. lax reads them as unsigned.
+struct Amount {
+  Value by;    // at most width - 1
+  Value fits;  // whether the amount was that small; absent when it is known to be
+};
+Amount amount_of(Ctx& c, Value by) {
+  const std::int64_t last = bit_width(by.dtype()) - 1;
+  const Value unsigned_by = as_unsigned(c, by);
+  if (const Tensor* known = c.op.known(by)) {
+    std::int64_t at = 0;
+    while (at < known->size() && known->int_at(at) >= 0 && known->int_at(at) <= last) ++at;
+    if (at == known->size()) return {unsigned_by, {}};
+  }
+  return {min(unsigned_by, last), unsigned_by <= last};
+}
+
+Value shifted_or_zero(Ctx& c, const char* direction) {
+  const Value x = as_unsigned(c, c.in(0));
+  const Amount amount = amount_of(c, c.in(1));
+  Value result = shifted(c, x, amount.by, direction);
+  if (amount.fits) result = where(amount.fits, result, 0);
+  return c.cast(result, c.out_type().dtype);
+}
+Results shift_left(Ctx& c) { return shifted_or_zero(c, "LEFT"); }
+Results shift_right_logical(Ctx& c) { return shifted_or_zero(c, "RIGHT"); }
+
+// The complement -1 - x of a negative x is not negative, and the complement of its shift is the
+// result.
+Results shift_right_arithmetic(Ctx& c) {
+  const Value x = as_signed(c, c.in(0));
+  const Value negative = x < 0;
+  auto complemented = [&](Value v) { return where(negative, -1 - v, v); };
+  const Value bits = as_unsigned(c, complemented(x));
+  const Value result = as_signed(c, shifted(c, bits, amount_of(c, c.in(1)).by, "RIGHT"));
+  return c.cast(complemented(result), c.out_type().dtype);
+}
+
+// x >> 0, x >> 1, … along a new last dim.
+Value right_shifts(Ctx& c, Value x) {
+  x = as_unsigned(c, x);
+  Ints amounts(static_cast<std::size_t>(bit_width(x.dtype())));
+  std::iota(amounts.begin(), amounts.end(), 0);
+  return shifted(c, c.op.Unsqueeze(x, c.ints({-1})), c.cast(c.ints(amounts), x.dtype()), "RIGHT");
+}
+
+// The axis is counted from the front: from the back, ONNX Runtime 1.31 returns an empty x as it is.
+Value sum_along_last(Ctx& c, Value x) {
+  const auto last = static_cast<std::int64_t>(x.rank()) - 1;
+  return c.op.ReduceSum(x, c.ints({last}), onnx::Args{{"keepdims", 0}});
+}
+
+Results count_along_last(Ctx& c, Value flags) {
+  return c.cast(sum_along_last(c, c.cast(flags, DType::kI32)), c.out_type().dtype);
+}
+
+// Bit k is the lowest bit of x >> k.
+Results population_count(Ctx& c) {
+  const Value shifts = right_shifts(c, c.in(0));
+  return count_along_last(c, shifts % 2);
+}
+
+// As many leading zeros as there are k with x >> k = 0.
+Results clz(Ctx& c) {
+  const Value shifts = right_shifts(c, c.in(0));
+  return count_along_last(c, equal(shifts, 0));
+}
+
+// --- bitcast_convert_type
+
+Value integer_of(Ctx& c, Value x) {
+  const DType to = unsigned_dtype(bit_width(x.dtype()));
+  if (c.op.opset() >= 26) return c.op.BitCast(x, onnx::Args{{"to", to}});
+  return is_float(x.dtype()) ? c.cast(bits_of_float(c, x), to) : c.cast(x, to);
+}
+
+Value with_integer(Ctx& c, Value bits, DType to) {
+  if (c.op.opset() >= 26) return c.op.BitCast(bits, onnx::Args{{"to", to}});
+  return is_float(to) ? float_from_bits(c, c.cast(bits, DType::kI64), to) : c.cast(bits, to);
+}
+
+// Where the parts of a wider number stand: 1, 2^width, …; the lowest is the first.
+Value places(Ctx& c, int width, int parts) {
+  Ints places;
+  for (int i = 0; i < parts; ++i)
+    places.push_back(static_cast<std::int64_t>(std::uint64_t{1} << (width * i)));
+  return c.ints(places);
+}
+
+// A number of another width has its parts along the last dim.
+Results bitcast_convert_type(Ctx& c) {
+  Value bits = integer_of(c, c.in(0));
+  const int from = bit_width(bits.dtype()), to = bit_width(c.out_type().dtype);
+  if (from > to) {
+    const Value wide = c.op.Unsqueeze(c.cast(bits, DType::kU64), c.ints({-1}));
+    bits = wide / c.cast(places(c, to, from / to), DType::kU64);
+  } else if (from < to) {
+    bits = sum_along_last(c, c.cast(bits, DType::kI64) * places(c, from, to / from));
+  }
+  return with_integer(c, c.cast(bits, unsigned_dtype(to)), c.out_type().dtype);
+}
+
+constexpr Row kRows[] = {
+    // sorted by primitive
+    {"bitcast_convert_type", bitcast_convert_type},
+    {"clz", clz},
+    {"population_count", population_count},
+    {"shift_left", shift_left},
+    {"shift_right_arithmetic", shift_right_arithmetic},
+    {"shift_right_logical", shift_right_logical},
+};
+static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+
+}  // namespace
+
+std::span<const Row> bits_rows() { return kRows; }
+
+}  // namespace jaxport::lower

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+
+#include "lower/rows/ctx.h"
+#include "lower/rows/pad.h"
+
+namespace jaxport::lower {
+namespace {
+
+// The operands arrive as [N, C, spatial…] and [O, I, spatial…]; the result leaves as [N, O,
+// spatial…].
+Order conv_order(const front::Eqn& eqn, std::span<const front::Type>,
+                 std::span<const front::Type>) {
+  const auto conv = front::ConvParams::read(eqn);
+  return {{conv.lhs, conv.rhs}, {conv.out}};
+}
+
+// Groups of the batch become groups of features: [G N, C, …] to [N, G C, …].
+Value batch_groups_as_features(Ctx& c, Value x, std::int64_t groups) {
+  Dims apart = x.shape(), merged = x.shape();
+  apart[0] = floordiv(apart[0], groups);
+  merged[0] = apart[0];
+  merged[1] = merged[1] * groups;
+  apart.insert(apart.begin(), Dim(groups));
+  Ints perm(apart.size());
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[0], perm[1]);
+  return c.reshape(c.transpose(c.reshape(x, apart), perm), merged);
+}
+
+// Negative padding, with what is padded at the other end, and dilation of the input are done ahead
+// of the op.
+struct Padding {
+  PadConfig ahead;    // of all dims
+  onnx::Args inside;  // of the op
+};
+Padding padding_of(const front::ConvParams& conv) {
+  if (!is_static(conv.padding)) {
+    return {PadConfig(2 + conv.padding.size()), {{"auto_pad", "SAME_UPPER"}}};
+  }
+  Padding padding{PadConfig(2), {}};
+  Ints pads, high_ends;  // the low ends of the spatial dims, then the high ends
+  for (const PadDim dim : static_config(conv.padding)) {
+    const bool is_ahead = dim.low < 0 || dim.high < 0;
+    padding.ahead.push_back({is_ahead ? dim.low : 0, is_ahead ? dim.high : 0, dim.interior});
+    pads.push_back(is_ahead ? 0 : dim.low);
+    high_ends.push_back(is_ahead ? 0 : dim.high);
+  }
+  pads.insert(pads.end(), high_ends.begin(), high_ends.end());
+  padding.inside = {{"pads", pads}};
+  return padding;
+}
+
+// vmap over kernels makes the batch a factor of the groups.
+std::int64_t feature_groups(Ctx& c, const Dim& count) {
+  if (!count.is_static()) {
+    c.unsupported(
+        "there is a kernel for each element of a symbolic dim; ONNX has no number of groups that "
+        "is known at run time only. Give that dim a size");
+  }
+  return count.value();
+}
+
+Results conv_general_dilated(Ctx& c) {
+  const DType dtype = c.out_type().dtype;
+  Value x = c.cast(c.in(0), dtype);
+  const Value weight = c.cast(c.in(1), dtype);
+  const auto conv = front::ConvParams::read(c.eqn());
+  if (conv.batch_groups != 1) x = batch_groups_as_features(c, x, conv.batch_groups);
+  const Padding padding = padding_of(conv);
+  x = padded(c, x, c.op.scalar_like(x, 0), padding.ahead);
+  Ints kernel;
+  for (std::size_t i = 2; i < weight.rank(); ++i) kernel.push_back(weight.shape()[i].value());
+  onnx::Args args{{"kernel_shape", kernel},
+                  {"strides", conv.stride},
+                  {"dilations", conv.rhs_dilation},
+                  {"group", conv.batch_groups * feature_groups(c, conv.feature_groups)}};
+  args.insert(args.end(), padding.inside.begin(), padding.inside.end());
+  if (c.operands().size() == 3) return c.op.Conv(x, weight, c.in(2), args);
+  return c.op.Conv(x, weight, args);
+}
+
+constexpr Row kRows[] = {{"conv_general_dilated", conv_general_dilated, 0, conv_order}};
+
+}  // namespace
+
+std::span<const Row> conv_rows() { return kRows; }
+
+}  // namespace jaxport::lower

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running sums, products, maxima, minima and log-sum-exps along an axis.
+#include <algorithm>
+#include <limits>
+
+#include "lower/rows/pad.h"
+#include "onnx/subgraph.h"
+
+namespace jaxport::lower {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// An associative operation with its neutral element.
+struct Monoid {
+  Value (*combine)(onnx::Builder& op, Value a, Value b);
+  double neutral;
+};
+
+using Along = front::CumulativeParams;
+
+// In log2(n) steps: after step k an element has combined the 2^k that end with it.
+Value by_doubling(Ctx& c, Value x, const Along& along, const Monoid& monoid) {
+  const auto axis = static_cast<std::size_t>(along.axis);
+  const std::int64_t size = x.shape()[axis].value();
+  for (std::int64_t shift = 1; shift < size; shift *= 2) {
+    PadConfig config(x.rank());
+    config[axis] = along.reverse ? PadDim{-shift, shift, 0} : PadDim{shift, -shift, 0};
+    x = monoid.combine(c.op, padded(c, x, c.op.scalar_like(x, monoid.neutral), config), x);
+  }
+  return x;
+}
+
+// One element after the other, for an axis of symbolic size.
+Value by_scan(Ctx& c, Value x, const Along& along, const Monoid& monoid) {
+  Dims rest = x.shape();
+  rest.erase(rest.begin() + along.axis);
+  const Value start = c.expand(c.op.scalar_like(x, monoid.neutral), rest);
+  const auto step = [&](onnx::Builder& op) -> Values {
+    const onnx::TensorType type{x.dtype(), rest};
+    const Value before = op.input("", type), element = op.input("", type);
+    const Value after = monoid.combine(op, before, element);
+    return {after, after};
+  };
+  const std::int64_t direction = along.reverse ? 1 : 0;
+  const auto steps = [&](onnx::Builder& op) -> Values {
+    return {op.call_n("Scan", {start, x}, 2,
+                      {{"body", subgraph(op, step)},
+                       {"num_scan_inputs", 1},
+                       {"scan_input_axes", {along.axis}},
+                       {"scan_output_axes", {along.axis}},
+                       {"scan_input_directions", {direction}},
+                       {"scan_output_directions", {direction}}})[1]};
+  };
+  const Dim length = x.shape()[along.axis];
+  if (!onnx::can_be_zero(length)) return steps(c.op)[0];
+  const auto as_it_is = [&](onnx::Builder&) -> Values { return {x}; };
+  const Value result = unless_zero(c.op, c.dim(length), steps, as_it_is)[0];
+  c.op.set_shape(result, x.shape());
+  return result;
+}
+
+Value cumulated(Ctx& c, Value x, const Monoid& monoid) {
+  const Along along = Along::read(c.eqn());
+  const bool is_static = x.shape()[along.axis].is_static();
+  return is_static ? by_doubling(c, x, along, monoid) : by_scan(c, x, along, monoid);
+}
+
+// log(exp(a) + exp(b)); equal infinities have no difference.
+Value log_add_exp(onnx::Builder& op, Value a, Value b) {
+  const Value larger = op.Max(a, b), difference = op.Sub(op.Min(a, b), larger);
+  const Value share = op.Add(op.Exp(difference), op.scalar_like(a, 1));
+  const Value sum = op.Add(larger, op.Log(share));
+  return op.Where(op.IsNaN(difference), op.Add(a, b), sum);
+}
+
+template <OpName Op>
+Value pair(onnx::Builder& op, Value a, Value b) {
+  return op.call(Op.text, {a, b});
+}
+
+template <OpName Op>
+Results running_op(Ctx& c) {
+  const Along along = Along::read(c.eqn());
+  const Value axis = c.op.scalar(static_cast<double>(along.axis), DType::kI64);
+  return c.op.call(Op.text, {c.in(0), axis}, {{"reverse", along.reverse ? 1 : 0}});
+}
+
+Results cumlogsumexp(Ctx& c) {
+  const Value x = c.in(0);
+  const DType dtype = x.dtype();
+  const Value wide = byte_width(dtype) < 4 ? c.cast(x, DType::kF32) : x;
+  return c.cast(cumulated(c, wide, {log_add_exp, -kInfinity}), dtype);
+}
+Results cummax(Ctx& c) { return cumulated(c, c.in(0), {pair<"Max">, -kInfinity}); }
+Results cummin(Ctx& c) { return cumulated(c, c.in(0), {pair<"Min">, kInfinity}); }
+Results cumprod(Ctx& c) { return cumulated(c, c.in(0), {pair<"Mul">, 1}); }
+
+front::Attrs reordered(const front::Eqn& eqn, const Ints& order) {
+  const auto at = std::ranges::find(order, Along::read(eqn).axis);
+  front::Attrs attrs = eqn.attrs;
+  front::set(attrs, "axis", at - order.begin());
+  return attrs;
+}
+
+constexpr Row row(std::string_view primitive, Results (*lower)(Ctx&), int since_opset = 0) {
+  return {primitive, lower, since_opset, nullptr, reordered};
+}
+
+constexpr Row kRows[] = {
+    // sorted by primitive
+    row("cumlogsumexp", cumlogsumexp),
+    row("cummax", cummax),
+    row("cummin", cummin),
+    row("cumprod", running_op<"CumProd">, 26),
+    row("cumprod", cumprod),
+    row("cumsum", running_op<"CumSum">),
+};
+static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+
+}  // namespace
+
+std::span<const Row> cumulative_rows() { return kRows; }
+
+}  // namespace jaxport::lower

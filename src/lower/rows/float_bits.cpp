@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/rows/float_bits.h"
+
+#include <cmath>
+#include <limits>
+
+namespace jaxport::lower {
+namespace {
+
+// A float is (-1)^sign * mantissa * 2^(exponent - bias - mantissa bits).
+struct Format {
+  int mantissa, exponent;
+  int bias() const { return (1 << (exponent - 1)) - 1; }
+  // The unit of subnormal numbers is 2^lowest.
+  int lowest() const { return 1 - bias() - mantissa; }
+  // What the exponent counts in the code, and what the sign adds to it.
+  std::int64_t scale() const { return std::int64_t{1} << mantissa; }
+  std::int64_t sign() const {
+    return static_cast<std::int64_t>(std::uint64_t{1} << (mantissa + exponent));
+  }
+  // The code of infinity; a larger one is a NaN.
+  std::int64_t infinity() const { return ((std::int64_t{1} << exponent) - 1) << mantissa; }
+};
+
+Format format_of(Ctx& c, DType dtype) {
+  const int mantissa = mantissa_bits(dtype);
+  if (bit_width(dtype) < 16) c.unsupported("the bits of floats of fewer than 16 bits");
+  return {mantissa, bit_width(dtype) - 1 - mantissa};
+}
+
+}  // namespace
+
+// The reciprocal of -0 is negative.
+Value has_sign(const Value& x) { return (x < 0) | (reciprocal(x) < 0); }
+
+Value two_to(const Value& exponent) { return pow(2, exponent); }
+
+// The logarithm may round to the other side of an integer.
+Value floor_log2(const Value& x) {
+  const Value guess = floor(log(x) * (1 / std::log(2.0))), power = two_to(guess);
+  const Value one = like(x, 1), is_low = x >= power + power;
+  const Value raised = where(is_low, guess + one, guess);
+  return where(x < power, guess - one, raised);
+}
+
+// With e = floor(log2 |x|), at least that of the smallest normal number, and m = |x| / 2^(e -
+// mantissa bits), the code is (e + bias - 1) * 2^(mantissa bits) + m, for subnormal numbers too.
+Value bits_of_float(Ctx& c, Value x) {
+  const Format format = format_of(c, x.dtype());
+  x = c.cast(x, DType::kF64);
+  const double smallest = std::ldexp(1, 1 - format.bias());
+  const double largest = std::ldexp(2 - std::ldexp(1, -format.mantissa), format.bias());
+  const Value size = abs(x), exponent = floor_log2(min(max(size, smallest), largest));
+  const Value mantissa = cast(size / two_to(exponent - format.mantissa), DType::kI64);
+  const Value biased = cast(exponent + (format.bias() - 1), DType::kI64);
+  Value code = biased * format.scale() + mantissa;
+  code = where(is_inf(x), format.infinity(), code);
+  const std::int64_t quiet = format.infinity() + (std::int64_t{1} << (format.mantissa - 1));
+  code = where(is_nan(x), quiet, code);
+  return where(has_sign(x), code + format.sign(), code);
+}
+
+Value float_from_bits(Ctx& c, Value bits, DType dtype) {
+  const Format format = format_of(c, dtype);
+  const Value negative = format.sign() < 0 ? bits < 0 : bits >= format.sign();
+  const Value code = where(negative, bits - format.sign(), bits);
+  const Value exponent = code / format.scale(), rest = code % format.scale();
+  const Value is_normal = exponent > 0;
+  const Value mantissa = where(is_normal, rest + format.scale(), rest);
+  const Value step = max(exponent, 1) - 1;
+  // In three factors, since the whole range of f64 is larger than its largest power of two.
+  const Value half = step / 2;
+  Value size = cast(mantissa, DType::kF64) * std::ldexp(1, format.lowest());
+  for (const Value& part : {half, step - half}) size = size * two_to(cast(part, DType::kF64));
+  size = where(equal(code, format.infinity()), std::numeric_limits<double>::infinity(), size);
+  size = where(code > format.infinity(), std::nan(""), size);
+  return cast(where(negative, -size, size), dtype);
+}
+
+}  // namespace jaxport::lower

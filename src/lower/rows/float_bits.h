@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floats taken apart and put together by arithmetic that is exact: ONNX has BitCast from opset 26
+// on only. Everything here is in f64, of which every bf16, f16 and f32 is a value.
+#pragma once
+
+#include "lower/rows/ctx.h"
+
+namespace jaxport::lower {
+
+// The sign bit, which -0 has too.
+Value has_sign(const Value& x);
+Value two_to(const Value& exponent);
+// floor(log2 x) for positive, finite x.
+Value floor_log2(const Value& x);
+
+// The bits of a bf16, f16, f32 or f64 as i64. A NaN gives the usual quiet one.
+Value bits_of_float(Ctx& c, Value x);
+// The float of `dtype` with these bits, which are an i64 (non-negative but for f64).
+Value float_from_bits(Ctx& c, Value bits, DType dtype);
+
+}  // namespace jaxport::lower
