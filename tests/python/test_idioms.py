@@ -554,33 +554,8 @@ SHAPES = [
 TABLES = [*ACTIVATIONS, *REDUCTIONS, *POOLS, *PADDED, *INDICES, *UPDATES, *DYNAMIC, *SHAPES]
 
 
-# Gradients compare what a function picks with what it picks from, and read what it computes.
-GRADIENTS = [
-    case(
-        f"gradient of {fn.__name__}",
-        lambda x, fn=fn: jax.value_and_grad(lambda y: jnp.sum(jnp.sin(fn(y))))(x),
-        X,
-        [[f32("B", 8)]],
-        tolerance="network",
-        opsets=(17, 23),
-    )
-    for fn in (
-        *(jax.nn.celu, jax.nn.elu, jax.nn.gelu, jax.nn.hard_sigmoid, jax.nn.hard_silu),
-        *(jax.nn.hard_tanh, jax.nn.leaky_relu, jax.nn.log_sigmoid, jax.nn.log_softmax),
-        *(jax.nn.mish, jax.nn.relu, jax.nn.relu6, jax.nn.selu, jax.nn.sigmoid, jax.nn.silu),
-        *(jax.nn.soft_sign, jax.nn.softmax, jax.nn.softplus, jax.nn.sparse_plus),
-        *(jax.nn.sparse_sigmoid, jax.nn.squareplus),
-    )
-]
-
-
 @parity([rows for rows, _ in TABLES])
 def test_idiom(case, capfd):
-    check(case, capfd)
-
-
-@parity(GRADIENTS)
-def test_gradient(case, capfd):
     check(case, capfd)
 
 

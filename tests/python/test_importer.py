@@ -100,7 +100,7 @@ def test_gradients_of_integers_are_false():
 def test_a_captured_key_is_its_words():
     key = jax.random.key(7)
     text = jir(lambda x: x + jax.random.bits(key, (3,)).astype(jnp.float32), (3,))
-    assert 'u32[2] = constant dense<[0, 7]>' in text
+    assert "u32[2] = constant dense<[0, 7]>" in text
     assert "random_wrap" not in text
 
 

@@ -326,7 +326,6 @@ QUIRKS = [
         "Attention adds its masks, and takes factors of scores into its operands",
         ("select_n",),
         _masked_score_as_large,
-        opsets=range(23, 27),
         raised_only=True,
         beside="dot_general",
     ),
@@ -407,6 +406,13 @@ QUIRKS = [
             beside=root,
         )
         for root in ("sqrt", "rsqrt")
+    ),
+    Quirk(
+        "a variance of one pass that overflows becomes one of two",
+        ("sub",),
+        _infinity_less_infinity,
+        raised_only=True,
+        spelled="isnan",  # and then what a guard has in its place
     ),
     Quirk(
         "a sum along which an operand is repeated is taken of the other operand first",
