@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of activations: they compare what a function picks with what it picks from, and read what
-it computes on its way, while the function itself becomes an op."""
+"""Gradients of activations: they compare what a function picks with what it picks from, and read
+what it computes on its way, while the function itself becomes an op."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the nodes of a model cost where layouts are compared: src/lower/layout/layout.h has the same."""
+"""What the nodes of a model cost when layouts are compared, as in src/lower/layout/layout.h."""
 
 from __future__ import annotations
 
