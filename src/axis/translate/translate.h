@@ -49,13 +49,13 @@ struct TranslationRow {
 };
 
 // The families, each sorted by primitive.
-std::span<const TranslationRow> shape_translations();       // translate_shape.cpp
-std::span<const TranslationRow> index_translations();       // translate_index.cpp
-std::span<const TranslationRow> math_translations();        // translate_math.cpp
-std::span<const TranslationRow> control_translations();     // translate_control.cpp
-std::span<const TranslationRow> collective_translations();  // translate_collective.cpp
-std::span<const TranslationRow> window_translations();      // translate_window.cpp
-std::span<const TranslationRow> update_translations();      // translate_update.cpp
+std::span<const TranslationRow> shape_translations();       // shape.cpp
+std::span<const TranslationRow> index_translations();       // index.cpp
+std::span<const TranslationRow> math_translations();        // math.cpp
+std::span<const TranslationRow> control_translations();     // control.cpp
+std::span<const TranslationRow> collective_translations();  // collective.cpp
+std::span<const TranslationRow> window_translations();      // window.cpp
+std::span<const TranslationRow> update_translations();      // update.cpp
 Views translate_pointwise(Translation& t);                  // for all rows of pointwise.h
 // Whether a primitive is more than a positional node: a call that is inlined, or a row above.
 bool is_translated(std::string_view primitive);

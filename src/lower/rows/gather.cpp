@@ -81,7 +81,7 @@ Results gather(Ctx& c) {
   return in_order(c, taken, order.out[0]);
 }
 
-// --- single elements and whole dims, at indices that are inside (rewrite_index.cpp); the indices
+// --- single elements and whole dims, at indices that are inside (rewrite/index.cpp); the indices
 // of one axis are no vectors
 
 // How to read it: Gather along one axis; GatherElements when all other dims run together with those
