@@ -151,9 +151,21 @@ def rules_are_documented() -> Iterator[Finding]:
     if not page.exists():
         return
     text = page.read_text(encoding="utf-8")
-    for path, number, match in search(r'^\s*\.name = "(\w+)"', below("src/raise/")):
-        if f"`{match[1]}`" not in text:
-            yield name(path), number, f"rule {match[1]} is not in docs/raising.md"
+    for path in below("tests/golden/raise/rules/", suffixes={".jir"}):
+        if f"`{path.stem}`" not in text:
+            yield name(path), 0, f"rule {path.stem} is not in docs/raising.md"
+
+
+def types_have_one_definition() -> Iterator[Finding]:
+    """Two types of one name in one namespace, in headers that no file includes both of, share the
+    functions of templates: the linker keeps one of them."""
+    known: dict[tuple[str, str], str] = {}
+    pattern = r"^(?:struct|class|enum class) (\w+)(?: final)?(?: : [^;{]*)? \{"
+    for path, number, match in search(pattern, below("src/", suffixes={".h"})):
+        key = (name(path).split("/")[1], match[1])
+        if key in known:
+            yield name(path), number, f"{match[1]} is defined in {known[key]}, too"
+        known[key] = name(path)
 
 
 # --- text
@@ -192,6 +204,7 @@ RULES = (
     only_wire_knows_protobuf,
     no_loop_over_unordered,
     rules_are_documented,
+    types_have_one_definition,
     files_are_short,
     files_name_their_licence,
     no_machine_paths,

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,7 @@ class Dim {
 
 // Most shapes fit in place: copying one allocates nothing.
 using Dims = absl::InlinedVector<Dim, 4>;
+inline Dims to_dims(std::span<const std::int64_t> sizes) { return {sizes.begin(), sizes.end()}; }
 
 // Arithmetic. Throws Error E022 when a coefficient or value leaves int64, an expression grows
 // beyond all use, or a divisor is zero; JXP-BUG when two scopes meet.

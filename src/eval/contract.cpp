@@ -82,8 +82,8 @@ Results dot_general(const Call& c) {
   return {cast(out, c.out_dtype())};
 }
 
-constexpr Row kRows[] = {{"dot_general", dot_general}};
+constexpr Row kContractRows[] = {{"dot_general", dot_general}};
 
 }  // namespace
-std::span<const Row> contract_rows() { return kRows; }
+std::span<const Row> contract_rows() { return kContractRows; }
 }  // namespace jaxport::eval

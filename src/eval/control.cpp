@@ -155,17 +155,17 @@ Results custom_linear_solve(const Call& c) {
   return run_region(c, *params.solve, joined(consts, c.in.subspan(params.consts)));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kControlRows[] = {
     {"cond", cond},
     {"custom_linear_solve", custom_linear_solve},
     {"scan", scan},
     {"while", while_loop},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kControlRows, {}, &Row::primitive));
 
 }  // namespace
 
-std::span<const Row> control_rows() { return kRows; }
+std::span<const Row> control_rows() { return kControlRows; }
 
 const Row* call_row() {
   static constexpr Row kCall{"call", call};

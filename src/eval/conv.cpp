@@ -139,8 +139,8 @@ Results conv_general_dilated(const Call& c) {
       [&] { return c.no_dtype(dtype); });
 }
 
-constexpr Row kRows[] = {{"conv_general_dilated", conv_general_dilated}};
+constexpr Row kConvRows[] = {{"conv_general_dilated", conv_general_dilated}};
 
 }  // namespace
-std::span<const Row> conv_rows() { return kRows; }
+std::span<const Row> conv_rows() { return kConvRows; }
 }  // namespace jaxport::eval

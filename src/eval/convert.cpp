@@ -103,12 +103,12 @@ Results reduce_precision(const Call& c) {
   });
 }
 
-constexpr Row kRows[] = {
+constexpr Row kConvertRows[] = {
     {"bitcast_convert_type", bitcast_convert_type},
     {"convert_element_type", convert_element_type},
     {"reduce_precision", reduce_precision},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kConvertRows, {}, &Row::primitive));
 
 }  // namespace
 
@@ -129,5 +129,5 @@ Tensor cast(const Tensor& tensor, DType dtype) {
   return std::move(out.tensor);
 }
 
-std::span<const Row> convert_rows() { return kRows; }
+std::span<const Row> convert_rows() { return kConvertRows; }
 }  // namespace jaxport::eval

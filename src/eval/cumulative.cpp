@@ -59,15 +59,15 @@ Results cumulate(const Call& c) {
                              [&] { return c.no_dtype(dtype); });
 }
 
-constexpr Row kRows[] = {
+constexpr Row kCumulativeRows[] = {
     {"cumlogsumexp", cumulate<kLogAddExp>},
     {"cummax", cumulate<kMax>},
     {"cummin", cumulate<kMin>},
     {"cumprod", cumulate<kMul>},
     {"cumsum", cumulate<kAdd>},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kCumulativeRows, {}, &Row::primitive));
 
 }  // namespace
-std::span<const Row> cumulative_rows() { return kRows; }
+std::span<const Row> cumulative_rows() { return kCumulativeRows; }
 }  // namespace jaxport::eval

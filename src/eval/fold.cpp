@@ -106,9 +106,9 @@ Results reduce_window(const Call& c) {
   return fold.results();
 }
 
-constexpr Row kRows[] = {{"reduce", reduce}, {"reduce_window", reduce_window}};
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+constexpr Row kFoldRows[] = {{"reduce", reduce}, {"reduce_window", reduce_window}};
+static_assert(std::ranges::is_sorted(kFoldRows, {}, &Row::primitive));
 
 }  // namespace
-std::span<const Row> fold_rows() { return kRows; }
+std::span<const Row> fold_rows() { return kFoldRows; }
 }  // namespace jaxport::eval

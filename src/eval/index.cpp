@@ -71,13 +71,13 @@ Results dynamic_update_slice(const Call& c) {
   return {std::move(out.tensor)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kIndexRows[] = {
     {"dynamic_slice", dynamic_slice},
     {"dynamic_update_slice", dynamic_update_slice},
     {"gather", gather},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kIndexRows, {}, &Row::primitive));
 
 }  // namespace
-std::span<const Row> index_rows() { return kRows; }
+std::span<const Row> index_rows() { return kIndexRows; }
 }  // namespace jaxport::eval

@@ -9,10 +9,6 @@
 namespace jaxport::eval {
 namespace {
 
-bool contains(const Ints& list, std::int64_t item) {
-  return std::ranges::find(list, item) != list.end();
-}
-
 void check_operand_dims(const Call& c, const front::IndexParams& dims, std::size_t window_rank,
                         std::size_t operand_rank) {
   c.require(window_rank == operand_rank, "a window has another rank than the operand");

@@ -125,7 +125,7 @@ Results nextafter(const Call& c) {
   return map<2>(c, []<Floating T>(T x, T y) { return std::nextafter(x, y); });
 }
 
-constexpr Row kRows[] = {
+constexpr Row kMathRows[] = {
     {"acos", unary<kAcos>},
     {"acosh", unary<kAcosh>},
     {"asin", unary<kAsin>},
@@ -160,8 +160,8 @@ constexpr Row kRows[] = {
     {"tan", unary<kTan>},
     {"tanh", unary<kTanh>},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kMathRows, {}, &Row::primitive));
 
 }  // namespace
-std::span<const Row> math_rows() { return kRows; }
+std::span<const Row> math_rows() { return kMathRows; }
 }  // namespace jaxport::eval

@@ -182,7 +182,7 @@ Results select_n(const Call& c) {
   return {std::move(out.tensor)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kPointwiseRows[] = {
     {"abs", unary<kAbs>},
     {"add", binary<kAdd>},
     {"add_any", binary<kAdd>},
@@ -221,8 +221,8 @@ constexpr Row kRows[] = {
     {"sub", binary<kSub>},
     {"xor", binary<kXor>},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kPointwiseRows, {}, &Row::primitive));
 
 }  // namespace
-std::span<const Row> pointwise_rows() { return kRows; }
+std::span<const Row> pointwise_rows() { return kPointwiseRows; }
 }  // namespace jaxport::eval

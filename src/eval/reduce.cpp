@@ -98,15 +98,15 @@ Results arg_reduce(const Call& c) {
 constexpr auto kGreater = []<Ordered T>(T x, T y) { return x > y; };
 constexpr auto kLess = []<Ordered T>(T x, T y) { return x < y; };
 
-constexpr Row kRows[] = {
+constexpr Row kReduceRows[] = {
     {"argmax", arg_reduce<kGreater>}, {"argmin", arg_reduce<kLess>},
     {"reduce_and", reduce<All>},      {"reduce_max", reduce<Maximum>},
     {"reduce_min", reduce<Minimum>},  {"reduce_or", reduce<Any>},
     {"reduce_prod", reduce<Product>}, {"reduce_sum", reduce<Sum>},
     {"reduce_xor", reduce<Parity>},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kReduceRows, {}, &Row::primitive));
 
 }  // namespace
-std::span<const Row> reduce_rows() { return kRows; }
+std::span<const Row> reduce_rows() { return kReduceRows; }
 }  // namespace jaxport::eval

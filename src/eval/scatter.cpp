@@ -81,7 +81,7 @@ Results scatter_with(const Call& c) {
   return {std::move(out.tensor)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kScatterRows[] = {
     {"scatter", scatter},
     {"scatter-add", scatter_with<kAdd>},
     {"scatter-max", scatter_with<kMax>},
@@ -89,8 +89,8 @@ constexpr Row kRows[] = {
     {"scatter-mul", scatter_with<kMul>},
     {"scatter-sub", scatter_with<kSub>},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kScatterRows, {}, &Row::primitive));
 
 }  // namespace
-std::span<const Row> scatter_rows() { return kRows; }
+std::span<const Row> scatter_rows() { return kScatterRows; }
 }  // namespace jaxport::eval

@@ -232,7 +232,7 @@ Results dim_as_value(const Call& c) {
   return {int_scalar(c.out_dtype(), c.integer("dim"))};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kShapeRows[] = {
     {"broadcast_in_dim", broadcast_in_dim},
     {"concatenate", concatenate},
     {"copy", identity},
@@ -257,8 +257,8 @@ constexpr Row kRows[] = {
     {"transpose", transpose},
     {"unstack", unstack},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kShapeRows, {}, &Row::primitive));
 
 }  // namespace
-std::span<const Row> shape_rows() { return kRows; }
+std::span<const Row> shape_rows() { return kShapeRows; }
 }  // namespace jaxport::eval

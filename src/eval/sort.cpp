@@ -21,17 +21,17 @@ using Key = std::uint64_t;
 // infinity. lax.top_k: IEEE total order, with -0 below 0 and -NaN below everything.
 enum class FloatOrder : std::uint8_t { kNumeric, kTotal };
 
-constexpr Key kSign = Key{1} << 63;
+constexpr Key kSignBit = Key{1} << 63;
 
 Key key_of(double x, FloatOrder order) {
   if (order == FloatOrder::kNumeric) {
     if (std::isnan(x)) return std::numeric_limits<Key>::max();
-    if (x == 0) return kSign;
+    if (x == 0) return kSignBit;
   }
   const Key bits = std::bit_cast<Key>(x);
-  return bits & kSign ? ~bits : bits | kSign;
+  return bits & kSignBit ? ~bits : bits | kSignBit;
 }
-Key key_of(std::int64_t x, FloatOrder) { return static_cast<Key>(x) ^ kSign; }
+Key key_of(std::int64_t x, FloatOrder) { return static_cast<Key>(x) ^ kSignBit; }
 Key key_of(std::uint64_t x, FloatOrder) { return x; }
 Key key_of(bool x, FloatOrder) { return x ? 1 : 0; }
 
@@ -147,9 +147,9 @@ Results top_k(const Call& c) {
           transposed(store_all(positions, c.out_dtype(1), shape), back)};
 }
 
-constexpr Row kRows[] = {{"sort", sort}, {"top_k", top_k}};
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+constexpr Row kSortRows[] = {{"sort", sort}, {"top_k", top_k}};
+static_assert(std::ranges::is_sorted(kSortRows, {}, &Row::primitive));
 
 }  // namespace
-std::span<const Row> sort_rows() { return kRows; }
+std::span<const Row> sort_rows() { return kSortRows; }
 }  // namespace jaxport::eval

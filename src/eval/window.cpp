@@ -36,12 +36,12 @@ Results reduce_window(const Call& c) {
   return with_class<Results>(accumulator_class_of(dtype), slide, [&] { return c.no_dtype(dtype); });
 }
 
-constexpr Row kRows[] = {
+constexpr Row kWindowRows[] = {
     {"reduce_window_max", reduce_window<Maximum>},
     {"reduce_window_min", reduce_window<Minimum>},
     {"reduce_window_sum", reduce_window<Sum>},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kWindowRows, {}, &Row::primitive));
 
 }  // namespace
 
@@ -68,5 +68,5 @@ std::optional<std::int64_t> element_under(const std::vector<WindowDim>& dims, co
   return offset;
 }
 
-std::span<const Row> window_rows() { return kRows; }
+std::span<const Row> window_rows() { return kWindowRows; }
 }  // namespace jaxport::eval

@@ -15,8 +15,6 @@
 namespace jaxport::onnx {
 namespace {
 
-Dims to_dims(const jaxport::Shape& shape) { return {shape.begin(), shape.end()}; }
-
 std::uint64_t hash_view(const StridedView& view) {
   const auto address = reinterpret_cast<std::uintptr_t>(view.base.data.get());
   std::uint64_t hash = mix(address, static_cast<std::uint64_t>(view.offset));

@@ -90,11 +90,11 @@ void scan(Inference& n) {
   }
 }
 
-constexpr InferenceRule kRules[] = {{"If", if_}, {"Loop", loop}, {"Scan", scan}};
-static_assert(std::ranges::is_sorted(kRules, {}, &InferenceRule::op));
+constexpr InferenceRule kInferControlRules[] = {{"If", if_}, {"Loop", loop}, {"Scan", scan}};
+static_assert(std::ranges::is_sorted(kInferControlRules, {}, &InferenceRule::op));
 
 }  // namespace
 
-std::span<const InferenceRule> control_rules() { return kRules; }
+std::span<const InferenceRule> control_rules() { return kInferControlRules; }
 
 }  // namespace jaxport::onnx

@@ -42,7 +42,7 @@ void dequantize_linear(Inference& n) {
   if (dtype) n.set_dtype(0, *dtype);
 }
 
-constexpr InferenceRule kRules[] = {
+constexpr InferenceRule kInferElementwiseRules[] = {
     {"Abs", same_as_input},
     {"Acos", same_as_input},
     {"Acosh", same_as_input},
@@ -121,10 +121,10 @@ constexpr InferenceRule kRules[] = {
     {"Where", broadcast_inputs},
     {"Xor", broadcast_inputs},
 };
-static_assert(std::ranges::is_sorted(kRules, {}, &InferenceRule::op));
+static_assert(std::ranges::is_sorted(kInferElementwiseRules, {}, &InferenceRule::op));
 
 }  // namespace
 
-std::span<const InferenceRule> elementwise_rules() { return kRules; }
+std::span<const InferenceRule> elementwise_rules() { return kInferElementwiseRules; }
 
 }  // namespace jaxport::onnx

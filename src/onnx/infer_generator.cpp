@@ -8,8 +8,6 @@
 namespace jaxport::onnx {
 namespace {
 
-Dims to_dims(const Ints& sizes) { return {sizes.begin(), sizes.end()}; }
-
 void constant(Inference& n) {
   const Tensor* value = n.attr_tensor("value");
   if (value == nullptr) return;
@@ -62,16 +60,16 @@ void window(Inference& n) {
   if (const auto size = n.number(0)) n.set(0, {static_cast<std::int64_t>(*size)});
 }
 
-constexpr InferenceRule kRules[] = {
+constexpr InferenceRule kInferGeneratorRules[] = {
     {"BlackmanWindow", window}, {"Constant", constant},    {"ConstantOfShape", constant_of_shape},
     {"EyeLike", same_as_input}, {"HammingWindow", window}, {"HannWindow", window},
     {"OneHot", one_hot},        {"RandomNormal", random},  {"RandomUniform", random},
     {"Range", range},           {"Shape", shape},          {"Size", size},
 };
-static_assert(std::ranges::is_sorted(kRules, {}, &InferenceRule::op));
+static_assert(std::ranges::is_sorted(kInferGeneratorRules, {}, &InferenceRule::op));
 
 }  // namespace
 
-std::span<const InferenceRule> generator_rules() { return kRules; }
+std::span<const InferenceRule> generator_rules() { return kInferGeneratorRules; }
 
 }  // namespace jaxport::onnx

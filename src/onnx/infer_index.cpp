@@ -46,7 +46,7 @@ void top_k(Inference& n) {
   n.set(1, std::move(out));
 }
 
-constexpr InferenceRule kRules[] = {
+constexpr InferenceRule kInferIndexRules[] = {
     {"Gather", gather},
     {"GatherElements", gather_elements},
     {"GatherND", gather_nd},
@@ -55,10 +55,10 @@ constexpr InferenceRule kRules[] = {
     {"TensorScatter", same_as_input},
     {"TopK", top_k},
 };
-static_assert(std::ranges::is_sorted(kRules, {}, &InferenceRule::op));
+static_assert(std::ranges::is_sorted(kInferIndexRules, {}, &InferenceRule::op));
 
 }  // namespace
 
-std::span<const InferenceRule> index_rules() { return kRules; }
+std::span<const InferenceRule> index_rules() { return kInferIndexRules; }
 
 }  // namespace jaxport::onnx

@@ -189,7 +189,7 @@ void dft(Inference& n) {
   n.set(0, std::move(out));
 }
 
-constexpr InferenceRule kRules[] = {
+constexpr InferenceRule kInferLinearRules[] = {
     {"Attention", attention},
     {"DFT", dft},
     {"Det", det},
@@ -203,10 +203,10 @@ constexpr InferenceRule kRules[] = {
     {"RNN", recurrent},
     {"RotaryEmbedding", same_as_input},
 };
-static_assert(std::ranges::is_sorted(kRules, {}, &InferenceRule::op));
+static_assert(std::ranges::is_sorted(kInferLinearRules, {}, &InferenceRule::op));
 
 }  // namespace
 
-std::span<const InferenceRule> linear_rules() { return kRules; }
+std::span<const InferenceRule> linear_rules() { return kInferLinearRules; }
 
 }  // namespace jaxport::onnx

@@ -73,7 +73,7 @@ void batch_normalization(Inference& n) {
   if (const Dims* variance = n.shape(4)) n.set(2, *variance);
 }
 
-constexpr InferenceRule kRules[] = {
+constexpr InferenceRule kInferReduceRules[] = {
     {"ArgMax", arg_reduce},
     {"ArgMin", arg_reduce},
     {"BatchNormalization", batch_normalization},
@@ -103,10 +103,10 @@ constexpr InferenceRule kRules[] = {
     {"ReduceSumSquare", reduce},
     {"Softmax", same_as_input},
 };
-static_assert(std::ranges::is_sorted(kRules, {}, &InferenceRule::op));
+static_assert(std::ranges::is_sorted(kInferReduceRules, {}, &InferenceRule::op));
 
 }  // namespace
 
-std::span<const InferenceRule> reduce_rules() { return kRules; }
+std::span<const InferenceRule> reduce_rules() { return kInferReduceRules; }
 
 }  // namespace jaxport::onnx

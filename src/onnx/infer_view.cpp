@@ -272,7 +272,7 @@ void space_to_depth(Inference& n) {
         {(*in)[0], (*in)[1] * block * block, floordiv((*in)[2], block), floordiv((*in)[3], block)});
 }
 
-constexpr InferenceRule kRules[] = {
+constexpr InferenceRule kInferViewRules[] = {
     {"Concat", concat},
     {"DepthToSpace", depth_to_space},
     {"Expand", expand},
@@ -289,10 +289,10 @@ constexpr InferenceRule kRules[] = {
     {"Trilu", same_as_input},
     {"Unsqueeze", unsqueeze},
 };
-static_assert(std::ranges::is_sorted(kRules, {}, &InferenceRule::op));
+static_assert(std::ranges::is_sorted(kInferViewRules, {}, &InferenceRule::op));
 
 }  // namespace
 
-std::span<const InferenceRule> view_rules() { return kRules; }
+std::span<const InferenceRule> view_rules() { return kInferViewRules; }
 
 }  // namespace jaxport::onnx

@@ -157,7 +157,7 @@ void resize(Inference& n) {
   n.set(0, std::move(out));
 }
 
-constexpr InferenceRule kRules[] = {
+constexpr InferenceRule kInferWindowRules[] = {
     {"AveragePool", pool},
     {"Conv", conv},
     {"ConvInteger", conv},
@@ -167,10 +167,10 @@ constexpr InferenceRule kRules[] = {
     {"QLinearConv", qlinear_conv},
     {"Resize", resize},
 };
-static_assert(std::ranges::is_sorted(kRules, {}, &InferenceRule::op));
+static_assert(std::ranges::is_sorted(kInferWindowRules, {}, &InferenceRule::op));
 
 }  // namespace
 
-std::span<const InferenceRule> window_rules() { return kRules; }
+std::span<const InferenceRule> window_rules() { return kInferWindowRules; }
 
 }  // namespace jaxport::onnx

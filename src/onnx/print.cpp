@@ -114,7 +114,7 @@ std::string type_text(const TensorType& type) {
 // and strings are not printed.
 bool is_printable(DType dtype) { return bit_width(dtype) >= 8 && dtype != DType::kString; }
 
-std::string element_text(const Tensor& tensor, std::int64_t index) {
+std::string literal_text(const Tensor& tensor, std::int64_t index) {
   const auto at = static_cast<std::size_t>(index);
   switch (tensor.dtype) {
     case DType::kF32:
@@ -137,11 +137,9 @@ std::string element_text(const Tensor& tensor, std::int64_t index) {
 
 std::string elements_text(const Tensor& tensor) {
   std::vector<std::string> elements;
-  for (std::int64_t i = 0; i < tensor.size(); ++i) elements.push_back(element_text(tensor, i));
+  for (std::int64_t i = 0; i < tensor.size(); ++i) elements.push_back(literal_text(tensor, i));
   return fmt::format("{{{}}}", fmt::join(elements, ", "));
 }
-
-Dims to_dims(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
 class Printer {
  public:

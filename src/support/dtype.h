@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 
 namespace jaxport {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Element types of all three forms. `kKey` is a jax.random key: front IR only, never in ONNX.
 enum class DType : std::uint8_t {

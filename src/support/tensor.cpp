@@ -86,6 +86,10 @@ std::int64_t smallest_int(DType dtype) {
 
 }  // namespace
 
+bool contains(const Ints& list, std::int64_t item) {
+  return std::ranges::find(list, item) != list.end();
+}
+
 std::int64_t element_count(std::span<const std::int64_t> shape) {
   if (std::ranges::find(shape, 0) != shape.end()) return 0;
   std::int64_t count = 1;

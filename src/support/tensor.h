@@ -15,6 +15,7 @@ namespace jaxport {
 
 using Ints = std::vector<std::int64_t>;  // axes, permutations, strides
 using Shape = Ints;
+bool contains(const Ints& list, std::int64_t item);
 
 // Product of the sizes. Throws Error E022 when a size is negative or the product leaves int64.
 std::int64_t element_count(std::span<const std::int64_t> shape);

@@ -73,6 +73,18 @@ def test_a_breach_is_found(
 
 
 def test_a_rule_without_documentation_is_found(check: Callable[..., list[str]]) -> None:
-    rule = {"src/raise/a.cpp": SPDX + '    .name = "softmax",\n'}
+    rule = {"tests/golden/raise/rules/softmax.jir": "// a sample\n"}
     assert check({**rule, "docs/raising.md": "`softmax`\n"}) == []
     assert len(check({**rule, "docs/raising.md": "nothing\n"})) == 1
+
+
+PART = SPDX + "struct Part {\n  int x;\n};\n"
+
+
+def test_a_type_with_two_definitions_is_found(check: Callable[..., list[str]]) -> None:
+    (finding,) = check({"src/low/a.h": PART, "src/low/c.h": SPDX + "struct Part : Whole {\n};\n"})
+    assert "defined in src/low/a.h, too" in finding
+
+
+def test_folders_may_have_types_of_one_name(check: Callable[..., list[str]]) -> None:
+    assert check({"src/low/a.h": PART, "src/high/c.h": PART}) == []

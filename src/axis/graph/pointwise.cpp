@@ -16,8 +16,6 @@
 namespace jaxport::axis {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 bool is_bool(const Use& use) { return use.node->dtype == DType::kBool; }
 
 // x for convert_element_type(x) with x: bool; empty otherwise.
@@ -233,7 +231,7 @@ Use select_of_not(const Call& call) {
 
 // --- the table
 
-constexpr PointwiseRow kRows[] = {
+constexpr PointwiseRow kPointwiseRows[] = {
     // sorted by name
     {"abs"},
     {"acos"},
@@ -316,7 +314,7 @@ constexpr PointwiseRow kRows[] = {
     {"xor", 2, true},
     {"zeta", 2},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &PointwiseRow::name));
+static_assert(std::ranges::is_sorted(kPointwiseRows, {}, &PointwiseRow::name));
 
 bool is_kept(const PointwiseRow& row, std::string_view attr) {
   return std::ranges::find(row.kept_attrs, attr) != row.kept_attrs.end();
@@ -332,8 +330,8 @@ std::string_view canonical_name(std::string_view name) {
 
 const PointwiseRow* find_pointwise(std::string_view name) {
   name = canonical_name(name);
-  auto row = std::ranges::lower_bound(kRows, name, {}, &PointwiseRow::name);
-  return row != std::ranges::end(kRows) && row->name == name ? row : nullptr;
+  auto row = std::ranges::lower_bound(kPointwiseRows, name, {}, &PointwiseRow::name);
+  return row != std::ranges::end(kPointwiseRows) && row->name == name ? row : nullptr;
 }
 
 Use Graph::pointwise(std::string_view name, std::vector<Use> operands, DType dtype,

@@ -123,7 +123,7 @@ std::vector<Segment> segments(const Dims& before, const Dims& after) {
   return Segmentation(before, after).run();
 }
 
-Labels flatten(const Pattern& dims, std::size_t begin, std::size_t end) {
+Labels labels_between(const Pattern& dims, std::size_t begin, std::size_t end) {
   return axis::flatten(Pattern(dims.begin() + static_cast<std::ptrdiff_t>(begin),
                                dims.begin() + static_cast<std::ptrdiff_t>(end)));
 }
@@ -139,8 +139,8 @@ View reshape(Graph& graph, const View& view, const Dims& shape) {
   Pattern unfit;         // products that have to be one label before they can be cut
   Pattern unfit_dims;    // into these
   for (const Segment& segment : segments(before, shape)) {
-    const Labels sequence = flatten(view.dims, segment.old_begin, segment.old_end);
-    const Labels wanted = flatten(dims, segment.new_begin, segment.new_end);
+    const Labels sequence = labels_between(view.dims, segment.old_begin, segment.old_end);
+    const Labels wanted = labels_between(dims, segment.new_begin, segment.new_end);
     if (auto refined = refine(graph, std::array{sequence, wanted})) {
       for (Label label : sequence) cuts.set(label, refined->terms[0](Labels{label}));
       for (Label label : wanted) results.set(label, refined->terms[1](Labels{label}));

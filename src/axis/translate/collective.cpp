@@ -59,7 +59,7 @@ Views with_itself(Translation& t) {
   return std::vector<View>{reshape(t.graph, t.in[0], t.out_shape())};
 }
 
-constexpr TranslationRow kRows[] = {
+constexpr TranslationRow kCollectiveRows[] = {
     // sorted by primitive
     {"all_gather", with_itself},
     {"all_gather_invariant", with_itself},
@@ -72,10 +72,10 @@ constexpr TranslationRow kRows[] = {
     {"reduce_scatter", with_itself},
     {"shard_map", shard_map},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &TranslationRow::primitive));
+static_assert(std::ranges::is_sorted(kCollectiveRows, {}, &TranslationRow::primitive));
 
 }  // namespace
 
-std::span<const TranslationRow> collective_translations() { return kRows; }
+std::span<const TranslationRow> collective_translations() { return kCollectiveRows; }
 
 }  // namespace jaxport::axis

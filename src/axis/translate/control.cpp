@@ -286,17 +286,17 @@ Views custom_linear_solve(Translation& t) {
   return t.inliner.run(*params.solve, joined(consts, std::span(t.in).subspan(params.consts)));
 }
 
-constexpr TranslationRow kRows[] = {
+constexpr TranslationRow kControlRows[] = {
     // sorted by primitive
     {"cond", cond},
     {"custom_linear_solve", custom_linear_solve},
     {"scan", scan},
     {"while", while_loop},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &TranslationRow::primitive));
+static_assert(std::ranges::is_sorted(kControlRows, {}, &TranslationRow::primitive));
 
 }  // namespace
 
-std::span<const TranslationRow> control_translations() { return kRows; }
+std::span<const TranslationRow> control_translations() { return kControlRows; }
 
 }  // namespace jaxport::axis

@@ -14,8 +14,6 @@
 namespace jaxport::axis {
 namespace {
 
-Views one(View view) { return std::vector<View>{std::move(view)}; }
-
 void require_range(const Translation& t, const Dim& size, const Dim& start, const Dim& limit) {
   const bool fits = less_equal(0, start) != Truth::kNo && less_equal(start, limit) != Truth::kNo &&
                     less_equal(limit, size) != Truth::kNo;
@@ -269,7 +267,7 @@ Views dynamic_slice(Translation& t) {
   return one(std::move(view));
 }
 
-constexpr TranslationRow kRows[] = {
+constexpr TranslationRow kIndexRows[] = {
     // sorted by primitive
     {"concatenate", concatenate},
     {"dynamic_slice", dynamic_slice},
@@ -279,10 +277,10 @@ constexpr TranslationRow kRows[] = {
     {"stack", stack},
     {"unstack", unstack},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &TranslationRow::primitive));
+static_assert(std::ranges::is_sorted(kIndexRows, {}, &TranslationRow::primitive));
 
 }  // namespace
 
-std::span<const TranslationRow> index_translations() { return kRows; }
+std::span<const TranslationRow> index_translations() { return kIndexRows; }
 
 }  // namespace jaxport::axis

@@ -14,8 +14,6 @@
 namespace jaxport::axis {
 namespace {
 
-Views one(View view) { return std::vector<View>{std::move(view)}; }
-
 View reduced(Translation& t, std::string_view name, const View& view,
              const std::vector<std::size_t>& axes) {
   Labels over;
@@ -150,7 +148,7 @@ Views bitcast_convert_type(Translation& t) {
   return translate_pointwise(t);
 }
 
-constexpr TranslationRow kRows[] = {
+constexpr TranslationRow kMathRows[] = {
     // sorted by primitive
     {"bitcast_convert_type", bitcast_convert_type},
     {"cumsum", cumsum},
@@ -165,11 +163,11 @@ constexpr TranslationRow kRows[] = {
     {"reduce_sum", reduce},
     {"reduce_xor", reduce},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &TranslationRow::primitive));
+static_assert(std::ranges::is_sorted(kMathRows, {}, &TranslationRow::primitive));
 
 }  // namespace
 
-std::span<const TranslationRow> math_translations() { return kRows; }
+std::span<const TranslationRow> math_translations() { return kMathRows; }
 
 Views translate_pointwise(Translation& t) {
   const PointwiseRow& row = *find_pointwise(t.eqn.primitive);

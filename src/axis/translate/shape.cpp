@@ -10,8 +10,6 @@
 namespace jaxport::axis {
 namespace {
 
-Views one(View view) { return std::vector<View>{std::move(view)}; }
-
 View permuted(const View& view, const std::vector<std::size_t>& permutation) {
   View result{view.use, {}};
   for (std::size_t dim : permutation) result.dims.push_back(view.dims[dim]);
@@ -110,7 +108,7 @@ Views identity(Translation& t) {
   return t.in;
 }
 
-constexpr TranslationRow kRows[] = {
+constexpr TranslationRow kShapeRows[] = {
     // sorted by primitive
     {"broadcast_in_dim", broadcast_in_dim},
     {"copy", identity},
@@ -132,10 +130,10 @@ constexpr TranslationRow kRows[] = {
     {"tile", tile},
     {"transpose", transpose},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &TranslationRow::primitive));
+static_assert(std::ranges::is_sorted(kShapeRows, {}, &TranslationRow::primitive));
 
 }  // namespace
 
-std::span<const TranslationRow> shape_translations() { return kRows; }
+std::span<const TranslationRow> shape_translations() { return kShapeRows; }
 
 }  // namespace jaxport::axis

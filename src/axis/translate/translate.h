@@ -42,6 +42,7 @@ struct Translation {
 
 // The results of an equation, or nullopt when it stays a positional primitive.
 using Views = std::optional<std::vector<View>>;
+inline Views one(View view) { return std::vector<View>{std::move(view)}; }
 
 struct TranslationRow {
   std::string_view primitive;

@@ -16,8 +16,6 @@ namespace {
 // A comb of more teeth is written as it is.
 constexpr std::int64_t kMostTeeth = 8;
 
-Views one(View view) { return std::vector<View>{std::move(view)}; }
-
 // Where the window lies along one dim.
 struct Span {
   Dim start, count;
@@ -66,10 +64,6 @@ Views dynamic_update_slice(Translation& t) {
   return one(with_window(t.graph, t.in[0], spans, {t.in[1], ""}));
 }
 
-bool contains(const Ints& list, std::size_t item) {
-  return std::ranges::find(list, static_cast<std::int64_t>(item)) != list.end();
-}
-
 // The updates of a scatter of one window, with the dims of the operand. nullopt for several
 // windows.
 std::optional<View> one_window(const Translation& t, const front::ScatterParams& params) {
@@ -80,12 +74,12 @@ std::optional<View> one_window(const Translation& t, const front::ScatterParams&
             "the dimension numbers do not cover the operand");
   const View& updates = t.in[2];
   for (std::size_t dim = 0; dim < updates.dims.size(); ++dim) {
-    if (!contains(window_dims, dim) && !updates.dims[dim].empty()) return std::nullopt;
+    if (!jaxport::contains(window_dims, dim) && !updates.dims[dim].empty()) return std::nullopt;
   }
   View window{updates.use, {}};
   std::size_t next = 0;
   for (std::size_t dim = 0; dim < rank; ++dim) {
-    if (contains(inserted, dim)) {
+    if (jaxport::contains(inserted, dim)) {
       window.dims.emplace_back();
       continue;
     }
@@ -134,7 +128,7 @@ std::optional<View> slices_along(const Translation& t, const front::ScatterParam
   View slices{updates.use, {}};
   Labels along;
   for (std::size_t dim = 0; dim < updates.dims.size(); ++dim) {
-    if (!contains(window_dims, dim)) along = updates.dims[dim];
+    if (!jaxport::contains(window_dims, dim)) along = updates.dims[dim];
   }
   for (std::int64_t dim : window_dims) {
     t.require(0 <= dim && dim < std::ssize(updates.dims), "a window dim is out of range");
@@ -203,7 +197,7 @@ Views scatter_min(Translation& t) { return scatter_with(t, "min"); }
 Views scatter_mul(Translation& t) { return scatter_with(t, "mul"); }
 Views scatter_sub(Translation& t) { return scatter_with(t, "sub"); }
 
-constexpr TranslationRow kRows[] = {
+constexpr TranslationRow kUpdateRows[] = {
     // sorted by primitive
     {"dynamic_update_slice", dynamic_update_slice},
     {"scatter", scatter},
@@ -213,10 +207,10 @@ constexpr TranslationRow kRows[] = {
     {"scatter-mul", scatter_mul},
     {"scatter-sub", scatter_sub},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &TranslationRow::primitive));
+static_assert(std::ranges::is_sorted(kUpdateRows, {}, &TranslationRow::primitive));
 
 }  // namespace
 
-std::span<const TranslationRow> update_translations() { return kRows; }
+std::span<const TranslationRow> update_translations() { return kUpdateRows; }
 
 }  // namespace jaxport::axis

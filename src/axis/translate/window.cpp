@@ -159,8 +159,6 @@ Views reduce_window(Translation& t, const WindowParams& window, double fill) {
   return after_pad_of_all(t, window.padding, fill);
 }
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // The target would merge the Pad into the MaxPool, but not into a second Pad.
 bool is_padded_twice(const Translation& t, const Paddings& paddings) {
   const auto is_padded = [](const Padding& dim) {
@@ -256,16 +254,16 @@ Views conv_general_dilated(Translation& t) {
   return after_pad(t, conv.padding, spatial_dims(conv.lhs), 0);
 }
 
-constexpr TranslationRow kRows[] = {
+constexpr TranslationRow kWindowRows[] = {
     // sorted by primitive
     {"conv_general_dilated", conv_general_dilated}, {"reduce_window", reduce_window_with_function},
     {"reduce_window_max", reduce_window_max},       {"reduce_window_min", reduce_window_min},
     {"reduce_window_sum", reduce_window_sum},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &TranslationRow::primitive));
+static_assert(std::ranges::is_sorted(kWindowRows, {}, &TranslationRow::primitive));
 
 }  // namespace
 
-std::span<const TranslationRow> window_translations() { return kRows; }
+std::span<const TranslationRow> window_translations() { return kWindowRows; }
 
 }  // namespace jaxport::axis

@@ -40,7 +40,7 @@ Arrangement split_before(const Arrangement& arrangement, Label label) {
   return result;
 }
 
-Arrangement without(const Arrangement& arrangement, Label label) {
+Arrangement arrangement_without(const Arrangement& arrangement, Label label) {
   Arrangement result;
   for (const Labels& dim : arrangement) {
     Labels rest = axis::without(dim, {label});
@@ -173,7 +173,8 @@ void emit_pick(Emission& e, const Node& node) {
     if (!strided) candidate = split_before(candidate, along);
   }
   const Arrangement best = cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
-    return e.values.price(edge, node.sizes, candidate) + regret(e, node, without(candidate, along));
+    return e.values.price(edge, node.sizes, candidate) +
+           regret(e, node, arrangement_without(candidate, along));
   });
   const Value x = e.values.bring(edge, node.sizes, best);
   const std::size_t dim_index = dim_with(best, along);
@@ -207,7 +208,7 @@ void emit_pick(Emission& e, const Node& node) {
         "Slice", {x, e.shapes.dim(rest * k), e.shapes.dim(rest * (k + 1)), e.op.ints({physical})},
         {}, shape);
   }
-  e.values.define(node, result, without(best, along));
+  e.values.define(node, result, arrangement_without(best, along));
 }
 
 void emit_slice(Emission& e, const Node& node) {

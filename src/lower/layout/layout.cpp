@@ -8,6 +8,12 @@
 #include "lower/layout/label_set.h"
 
 namespace jaxport::lower {
+
+bool divides_properly(const Dim& divisor, const Dim& value) {
+  const auto quotient = exact_div(value, divisor);
+  return quotient && !quotient->is_one();
+}
+
 namespace {
 
 using Boundaries = std::vector<std::vector<Dim>>;  // by axis: strides at which somebody splits it
@@ -24,11 +30,6 @@ void add_boundaries(const Layout& layout, Boundaries& boundaries) {
       }
     }
   }
-}
-
-bool divides_properly(const Dim& divisor, const Dim& value) {
-  auto quotient = exact_div(value, divisor);
-  return quotient && !quotient->is_one();
 }
 
 // Boundaries strictly inside a piece, from the outermost to the innermost.
@@ -68,9 +69,9 @@ bool cut_side(Layout& layout, const Boundaries& boundaries) {
 }
 
 // After cutting, a side is a list of dims of positions: position i is the i-th piece of the target.
-using Positions = std::vector<std::vector<int>>;
+using Places = std::vector<std::vector<int>>;
 
-struct Plan {
+struct Route {
   std::vector<Step> steps;
   double price = 0;
 };
@@ -86,8 +87,8 @@ class Planner {
     }
   }
 
-  std::optional<Positions> positions(const Layout& from) const {
-    Positions result;
+  std::optional<Places> positions(const Layout& from) const {
+    Places result;
     std::size_t count = 0;
     for (const PhysicalDim& dim : from) {
       auto& at = result.emplace_back();
@@ -102,7 +103,7 @@ class Planner {
     return result;
   }
 
-  bool in_order(const Positions& from) const {
+  bool in_order(const Places& from) const {
     int next = 0;
     for (const auto& dim : from) {
       for (int at : dim) {
@@ -113,8 +114,8 @@ class Planner {
   }
 
   // Split the dims of the source only where the target is not contiguous.
-  static Positions split_where_torn(const Positions& from) {
-    Positions result;
+  static Places split_where_torn(const Places& from) {
+    Places result;
     for (const auto& dim : from) {
       auto* run = &result.emplace_back();
       for (int at : dim) {
@@ -127,8 +128,8 @@ class Planner {
 
   // Maximal runs that are contiguous in both and lie inside one dim of the target, after the
   // target's unit dims.
-  Positions runs_inside_target_dims(const Positions& from) const {
-    Positions result(static_cast<std::size_t>(
+  Places runs_inside_target_dims(const Places& from) const {
+    Places result(static_cast<std::size_t>(
         std::ranges::count_if(to_, [](const PhysicalDim& dim) { return dim.empty(); })));
     bool open = false;
     for (const auto& dim : from) {
@@ -144,11 +145,11 @@ class Planner {
   }
 
   // [Reshape to `split`] Transpose [Reshape to the target].
-  Plan through(const Positions& from, const Positions& split) const {
-    Plan plan;
+  Route through(const Places& from, const Places& split) const {
+    Route plan;
     if (split != from) add(plan, {{}, layout(split)}, kReshapePrice);
     const auto perm = permutation(split);
-    Positions moved;
+    Places moved;
     for (auto i : perm) moved.push_back(split[i]);
     if (!std::ranges::is_sorted(perm)) add(plan, {perm, layout(moved)}, kTransposePrice);
     if (moved != target()) add(plan, {{}, asked_}, kReshapePrice);
@@ -156,20 +157,20 @@ class Planner {
   }
 
  private:
-  static void add(Plan& plan, Step step, double price) {
+  static void add(Route& plan, Step step, double price) {
     plan.steps.push_back(std::move(step));
     plan.price += price;
   }
 
-  Positions target() const {
-    Positions result(to_.size());
+  Places target() const {
+    Places result(to_.size());
     for (std::size_t i = 0; i < dim_of_.size(); ++i) {
       result[dim_of_[i]].push_back(static_cast<int>(i));
     }
     return result;
   }
 
-  Layout layout(const Positions& at) const {
+  Layout layout(const Places& at) const {
     Layout result;
     for (const auto& dim : at) {
       auto& pieces = result.emplace_back();
@@ -180,7 +181,7 @@ class Planner {
 
   // Dims of `split` in the target's order; unit dims travel to where the target has units, the rest
   // to the front.
-  std::vector<std::int64_t> permutation(const Positions& split) const {
+  std::vector<std::int64_t> permutation(const Places& split) const {
     std::vector<std::int64_t> units, real;
     for (std::size_t i = 0; i < split.size(); ++i) {
       (split[i].empty() ? units : real).push_back(static_cast<std::int64_t>(i));
@@ -364,8 +365,8 @@ std::optional<std::vector<Step>> conversion(const Layout& from, const Layout& to
   auto positions = planner.positions(source);
   if (!positions) return through_whole_axes(from, to);
   if (planner.in_order(*positions)) return std::vector<Step>{{{}, to}};
-  Plan torn = planner.through(*positions, Planner::split_where_torn(*positions));
-  Plan runs = planner.through(*positions, planner.runs_inside_target_dims(*positions));
+  Route torn = planner.through(*positions, Planner::split_where_torn(*positions));
+  Route runs = planner.through(*positions, planner.runs_inside_target_dims(*positions));
   return torn.price <= runs.price ? std::move(torn.steps) : std::move(runs.steps);
 }
 

@@ -37,6 +37,9 @@ Arrangement to_arrangement(const Layout& layout, const axis::Pattern& axes, cons
 Layout merged(const Layout& layout);
 Dims sizes_of(const Layout& layout);
 
+// Whether the quotient is a whole number greater than 1, for every value of the symbols.
+bool divides_properly(const Dim& divisor, const Dim& value);
+
 struct Step {
   std::vector<std::int64_t> perm;  // of a Transpose; empty: a Reshape
   Layout after;

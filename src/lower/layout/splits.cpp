@@ -24,11 +24,6 @@ constexpr std::size_t kMostCuts = 3;
 // one before.
 using Cuts = std::vector<Dim>;
 
-bool divides_properly(const Dim& divisor, const Dim& value) {
-  const auto quotient = exact_div(value, divisor);
-  return quotient && !quotient->is_one();
-}
-
 // Adds a cut if it nests with the others.
 void add_cut(Cuts& cuts, const Dim& at, const Dim& size) {
   if (at.is_one() || !divides_properly(at, size) || cuts.size() == kMostCuts) return;

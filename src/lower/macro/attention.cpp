@@ -51,7 +51,7 @@ AttentionLabels::AttentionLabels(const AttentionOp& op, const Node& node)
   }
 }
 
-constexpr int kLongestChain = 6;
+constexpr int kLongestWay = 6;
 
 // Whether the weight of a projection makes this axis: heads come out of the weight, batch dims do
 // not.
@@ -63,7 +63,7 @@ bool made_by_weight(const Use& operand, Label label) {
     return found == axes.end() ? -1 : static_cast<int>(found - axes.begin());
   };
   int axis = axis_of(operand.labels, label);
-  for (int i = 0; i < kLongestChain && axis >= 0; ++i) {
+  for (int i = 0; i < kLongestWay && axis >= 0; ++i) {
     const Label here = node->out[static_cast<std::size_t>(axis)][0];
     if (node->kind == Kind::kContract) {
       return std::ranges::any_of(node->edges, [&](const Edge& e) {

@@ -26,7 +26,7 @@ using axis::Use;
 using axis::UseCounts;
 
 constexpr int kLongestChain = 8;
-constexpr int kMaxDepth = 4;
+constexpr int kMostSteps = 4;
 // A weight above this many elements is not copied.
 constexpr std::int64_t kLargestWeight = std::int64_t{1} << 24;
 // s * (x - m) loses digits as s * x - s * m when |s * m| is large against the result. And (x + c) -
@@ -34,7 +34,7 @@ constexpr std::int64_t kLargestWeight = std::int64_t{1} << 24;
 constexpr double kLargestShift = 16;
 
 // Computed from constants alone, in a few steps.
-bool is_known(const Node& node, int depth = kMaxDepth) {
+bool is_known(const Node& node, int depth = kMostSteps) {
   if (node.kind == Kind::kConstant) return true;
   if (depth == 0 || node.edges.empty() || node.kind == Kind::kPrim) return false;
   return std::ranges::all_of(
@@ -67,9 +67,9 @@ bool is_wide(const Node& node) { return node.dtype == DType::kF32 || node.dtype 
 // that leaves the range of f32 before it meets x. Zero is fine, and NaN gives NaN either way.
 bool is_tame(Graph& graph, const Use& scale) {
   return all_of(graph, scale, [](double value) {
-    constexpr int kLargestExponent = 40;
+    constexpr int kLargestScaleExponent = 40;
     if (value == 0 || std::isnan(value)) return true;
-    return std::isfinite(value) && std::abs(std::ilogb(value)) <= kLargestExponent;
+    return std::isfinite(value) && std::abs(std::ilogb(value)) <= kLargestScaleExponent;
   });
 }
 

@@ -26,10 +26,6 @@ using axis::Labels;
 using axis::Pattern;
 using axis::Use;
 
-bool contains(const Ints& list, std::int64_t item) {
-  return std::ranges::find(list, item) != list.end();
-}
-
 bool is_size(Graph& graph, const Use& use, const Dim& size) {
   const auto range = range_of(graph, use);
   return range && range->least == size && range->most == size;
@@ -193,7 +189,6 @@ Use windows_at(Graph& graph, const Use& x, const front::Type& x_type, const Vect
 
 // What an update that is dropped writes; nullopt for a scatter that replaces.
 std::optional<Tensor> neutral_update(std::string_view primitive, DType dtype) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (primitive == "scatter-add" || primitive == "scatter-sub") return scalar(dtype, 0);
   if (primitive == "scatter-mul") return scalar(dtype, 1);
   const bool is_max = primitive == "scatter-max";

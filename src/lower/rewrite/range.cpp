@@ -17,7 +17,7 @@ using axis::Node;
 using axis::Use;
 using Known = std::optional<Range>;
 
-constexpr int kMaxDepth = 6;
+constexpr int kDeepestRange = 6;
 constexpr std::int64_t kMaxElements = 1 << 16;
 
 Known range_within(Graph& graph, const Use& use, int depth);
@@ -95,7 +95,7 @@ Known range_within(Graph& graph, const Use& use, int depth) {
 }  // namespace
 
 std::optional<Range> range_of(Graph& graph, const Use& use) {
-  return range_within(graph, use, kMaxDepth);
+  return range_within(graph, use, kDeepestRange);
 }
 
 }  // namespace jaxport::lower

@@ -20,7 +20,7 @@ using axis::Kind;
 using axis::Node;
 using axis::Use;
 
-constexpr int kMaxDepth = 6;
+constexpr int kDeepestSigmoid = 6;
 
 bool is_one_of(const Node& node, std::span<const std::string_view> names) {
   return node.kind == Kind::kPointwise && std::ranges::find(names, node.name) != names.end();
@@ -67,7 +67,7 @@ Use exact_sigmoid(Graph& graph, const Use& use) {
   const std::optional<std::size_t> sensitive = sensitive_operand(*use.node);
   if (!sensitive) return {};
   std::vector<Use> operands = graph.children(use);
-  const Use other = exact(graph, operands[*sensitive], kMaxDepth);
+  const Use other = exact(graph, operands[*sensitive], kDeepestSigmoid);
   if (!other) return {};
   operands[*sensitive] = other;
   return rebuilt(graph, use, std::move(operands));

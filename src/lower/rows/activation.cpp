@@ -36,7 +36,7 @@ Results hard_sigmoid(Ctx& c) {
   return c.op.HardSigmoid(c.in(0), onnx::Args{alpha(c), {"beta", 0.5}});
 }
 
-constexpr Row kRows[] = {
+constexpr Row kActivationRows[] = {
     // sorted by primitive
     {"celu", celu, 12},
     {"elu", with_alpha<"Elu">},
@@ -55,11 +55,11 @@ constexpr Row kRows[] = {
     {"softsign", same<"Softsign">},
     {"thresholded_relu", with_alpha<"ThresholdedRelu">},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kActivationRows, {}, &Row::primitive));
 
 }  // namespace
 
-std::span<const Row> activation_rows() { return kRows; }
+std::span<const Row> activation_rows() { return kActivationRows; }
 
 // ONNX Runtime takes 7 times as long for PRelu as for its parts. Its Elu, Celu and Selu subtract 1
 // from an exponential: near zero no digit is right. It has no f64 kernels for activations, but for

@@ -128,7 +128,7 @@ Results bitcast_convert_type(Ctx& c) {
   return with_integer(c, c.cast(bits, unsigned_dtype(to)), c.out_type().dtype);
 }
 
-constexpr Row kRows[] = {
+constexpr Row kBitsRows[] = {
     // sorted by primitive
     {"bitcast_convert_type", bitcast_convert_type},
     {"clz", clz},
@@ -137,10 +137,10 @@ constexpr Row kRows[] = {
     {"shift_right_arithmetic", shift_right_arithmetic},
     {"shift_right_logical", shift_right_logical},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kBitsRows, {}, &Row::primitive));
 
 }  // namespace
 
-std::span<const Row> bits_rows() { return kRows; }
+std::span<const Row> bits_rows() { return kBitsRows; }
 
 }  // namespace jaxport::lower

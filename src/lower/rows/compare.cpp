@@ -38,7 +38,7 @@ Results select_n(Ctx& c) {
   return result;
 }
 
-constexpr Row kRows[] = {
+constexpr Row kCompareRows[] = {
     // sorted by primitive
     {"and", logic<"And", "BitwiseAnd">, 18},
     {"and", logic_only<"And">},
@@ -57,10 +57,10 @@ constexpr Row kRows[] = {
     {"xor", logic<"Xor", "BitwiseXor">, 18},
     {"xor", logic_only<"Xor">},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kCompareRows, {}, &Row::primitive));
 
 }  // namespace
 
-std::span<const Row> compare_rows() { return kRows; }
+std::span<const Row> compare_rows() { return kCompareRows; }
 
 }  // namespace jaxport::lower

@@ -191,13 +191,13 @@ Results scan(Ctx& c) {
   return spread(c, scan.carry, scan.carries, outputs);
 }
 
-constexpr Row kRows[] = {
+constexpr Row kControlRows[] = {
     {"cond", cond},
     {"scan", scan},
     {"while", while_loop},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kControlRows, {}, &Row::primitive));
 
 }  // namespace
-std::span<const Row> control_rows() { return kRows; }
+std::span<const Row> control_rows() { return kControlRows; }
 }  // namespace jaxport::lower

@@ -81,10 +81,10 @@ Results conv_general_dilated(Ctx& c) {
   return c.op.Conv(x, weight, args);
 }
 
-constexpr Row kRows[] = {{"conv_general_dilated", conv_general_dilated, 0, conv_order}};
+constexpr Row kConvRows[] = {{"conv_general_dilated", conv_general_dilated, 0, conv_order}};
 
 }  // namespace
 
-std::span<const Row> conv_rows() { return kRows; }
+std::span<const Row> conv_rows() { return kConvRows; }
 
 }  // namespace jaxport::lower

@@ -9,8 +9,6 @@
 namespace jaxport::lower {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // An associative operation with its neutral element.
 struct Monoid {
   Value (*combine)(onnx::Builder& op, Value a, Value b);
@@ -107,7 +105,7 @@ constexpr Row row(std::string_view primitive, Results (*lower)(Ctx&), int since_
   return {primitive, lower, since_opset, nullptr, reordered};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kCumulativeRows[] = {
     // sorted by primitive
     row("cumlogsumexp", cumlogsumexp),
     row("cummax", cummax),
@@ -116,10 +114,10 @@ constexpr Row kRows[] = {
     row("cumprod", cumprod),
     row("cumsum", running_op<"CumSum">),
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kCumulativeRows, {}, &Row::primitive));
 
 }  // namespace
 
-std::span<const Row> cumulative_rows() { return kRows; }
+std::span<const Row> cumulative_rows() { return kCumulativeRows; }
 
 }  // namespace jaxport::lower

@@ -5,18 +5,18 @@
 namespace jaxport::lower {
 namespace {
 
-struct Kind {
+struct TransformName {
   std::string_view name;
   Fourier transform;
 };
-constexpr Kind kKinds[] = {{"fft", {}},
-                           {"ifft", {.is_inverse = true}},
-                           {"irfft", {.is_inverse = true, .to_real = true}},
-                           {"rfft", {.from_real = true}}};
+constexpr TransformName kKinds[] = {{"fft", {}},
+                                    {"ifft", {.is_inverse = true}},
+                                    {"irfft", {.is_inverse = true, .to_real = true}},
+                                    {"rfft", {.from_real = true}}};
 
 Fourier transform_of(Ctx& c) {
   const std::string name = c.param<std::string>("fft_type");
-  for (const Kind& kind : kKinds) {
+  for (const TransformName& kind : kKinds) {
     if (kind.name == name) return kind.transform;
   }
   c.unsupported("the transform is '" + name + "'");
@@ -51,7 +51,7 @@ Results fft(Ctx& c) {
   return c.reshape(transformed(c, of, x), out);
 }
 
-constexpr Row kRows[] = {{"fft", fft}};
+constexpr Row kFourierRows[] = {{"fft", fft}};
 
 }  // namespace
 
@@ -75,6 +75,6 @@ Value mirrored(Ctx& c, Value z, const Dim& length) {
   return c.op.call_with_shape("Concat", {z, conjugate}, {{"axis", 1}}, {z.shape()[0], length, 2});
 }
 
-std::span<const Row> fourier_rows() { return kRows; }
+std::span<const Row> fourier_rows() { return kFourierRows; }
 
 }  // namespace jaxport::lower

@@ -9,10 +9,6 @@ namespace {
 
 void append(Ints& list, const Ints& more) { list.insert(list.end(), more.begin(), more.end()); }
 
-bool contains(const Ints& list, std::int64_t item) {
-  return std::ranges::find(list, item) != list.end();
-}
-
 // Which dims of the result run along the indices, and which along a dim of the operand.
 struct ResultDims {
   Ints index;
@@ -192,14 +188,14 @@ Results gather_inside(Ctx& c) {
   return in_order(c, taken, order_of(reading).out[0]);
 }
 
-constexpr Row kRows[] = {
+constexpr Row kGatherRows[] = {
     {"gather", gather, 0, gather_order},
     {"gather_inside", gather_inside, 0, inside_order},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kGatherRows, {}, &Row::primitive));
 
 }  // namespace
 
-std::span<const Row> gather_rows() { return kRows; }
+std::span<const Row> gather_rows() { return kGatherRows; }
 
 }  // namespace jaxport::lower

@@ -148,16 +148,16 @@ Results arg_extreme(Ctx& c) {
   return c.cast(found, c.out_type().dtype);
 }
 
-constexpr Row kRows[] = {
+constexpr Row kIndexRows[] = {
     {"argmax", arg_extreme<"ArgMax">},
     {"argmin", arg_extreme<"ArgMin">},
     {"dynamic_slice", dynamic_slice},
     {"dynamic_update_slice", dynamic_update_slice},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kIndexRows, {}, &Row::primitive));
 
 }  // namespace
 
-std::span<const Row> index_rows() { return kRows; }
+std::span<const Row> index_rows() { return kIndexRows; }
 
 }  // namespace jaxport::lower

@@ -10,8 +10,6 @@
 namespace jaxport::lower {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // A formula of several roundings has no digits of a 16-bit float to spare: it is computed in f32.
 template <Value (*Formula)(const Value&)>
 Results in_f32(Ctx& c) {
@@ -192,7 +190,7 @@ Results round(Ctx& c) {
 Results rsqrt(Ctx& c) { return reciprocal(sqrt(c.in(0))); }
 Results square(Ctx& c) { return c.in(0) * c.in(0); }
 
-constexpr Row kRows[] = {
+constexpr Row kMathRows[] = {
     // sorted by primitive
     {"abs", same<"Abs">},
     {"acos", same<"Acos">},
@@ -237,10 +235,10 @@ constexpr Row kRows[] = {
     {"tan", same<"Tan">},
     {"tanh", same<"Tanh">},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kMathRows, {}, &Row::primitive));
 
 }  // namespace
 
-std::span<const Row> math_rows() { return kRows; }
+std::span<const Row> math_rows() { return kMathRows; }
 
 }  // namespace jaxport::lower

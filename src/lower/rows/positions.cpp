@@ -7,10 +7,6 @@
 namespace jaxport::lower {
 namespace {
 
-bool contains(const Ints& list, std::int64_t value) {
-  return std::ranges::find(list, value) != list.end();
-}
-
 void split_dims(Windows& windows, const Dims& operand) {
   for (std::size_t i = 0; i < operand.size(); ++i) {
     const auto dim = static_cast<std::int64_t>(i);

@@ -50,11 +50,11 @@ Results reduce_precision(Ctx& c) {
   return c.cast(result, dtype);
 }
 
-constexpr Row kRows[] = {{"nextafter", nextafter}, {"reduce_precision", reduce_precision}};
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+constexpr Row kPrecisionRows[] = {{"nextafter", nextafter}, {"reduce_precision", reduce_precision}};
+static_assert(std::ranges::is_sorted(kPrecisionRows, {}, &Row::primitive));
 
 }  // namespace
 
-std::span<const Row> precision_rows() { return kRows; }
+std::span<const Row> precision_rows() { return kPrecisionRows; }
 
 }  // namespace jaxport::lower

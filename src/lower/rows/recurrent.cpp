@@ -58,15 +58,15 @@ Results recurrent(Ctx& c) {
   return results;
 }
 
-constexpr Row kRows[] = {
+constexpr Row kRecurrentRows[] = {
     {raise::kRecurrent[0], recurrent},
     {raise::kRecurrent[1], recurrent},
     {raise::kRecurrent[2], recurrent},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kRecurrentRows, {}, &Row::primitive));
 
 }  // namespace
-std::span<const Row> recurrent_rows() { return kRows; }
+std::span<const Row> recurrent_rows() { return kRecurrentRows; }
 
 // The Relu of ONNX Runtime's RNN makes 0 of NaN.
 bool is_recurrent_available(const axis::Node& node, const Options& options) {

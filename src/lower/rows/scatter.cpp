@@ -105,7 +105,7 @@ Results scatter_min(Ctx& c) { return scattered(c, c.in(2), "min"); }
 Results scatter_mul(Ctx& c) { return scattered(c, c.in(2), "mul"); }
 Results scatter_sub(Ctx& c) { return scattered(c, c.op.Neg(c.in(2)), "add"); }
 
-constexpr Row kRows[] = {
+constexpr Row kScatterRows[] = {
     {"scatter", scatter, 0, scatter_order},
     {"scatter-add", scatter_add, 0, scatter_order},
     {"scatter-max", scatter_max, 18, scatter_order},
@@ -113,10 +113,10 @@ constexpr Row kRows[] = {
     {"scatter-mul", scatter_mul, 0, scatter_order},
     {"scatter-sub", scatter_sub, 0, scatter_order},
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+static_assert(std::ranges::is_sorted(kScatterRows, {}, &Row::primitive));
 
 }  // namespace
 
-std::span<const Row> scatter_rows() { return kRows; }
+std::span<const Row> scatter_rows() { return kScatterRows; }
 
 }  // namespace jaxport::lower

@@ -14,7 +14,6 @@ struct Select {
   std::string_view primitive, op;
   double loser;  // what every number is selected against
 };
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Select kSelects[] = {{"ge", "GreaterOrEqual", -kInfinity},
                                {"gt", "Greater", -kInfinity},
                                {"le", "LessOrEqual", kInfinity},
@@ -111,12 +110,12 @@ Results select_and_scatter_add(Ctx& c) {
   return padded(c, c.reshape(flat, wide.shape()), c.op.scalar_like(source, 0), cut);
 }
 
-constexpr Row kRows[] = {{"select_and_gather_add", select_and_gather_add},
-                         {"select_and_scatter_add", select_and_scatter_add}};
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+constexpr Row kSelectWindowRows[] = {{"select_and_gather_add", select_and_gather_add},
+                                     {"select_and_scatter_add", select_and_scatter_add}};
+static_assert(std::ranges::is_sorted(kSelectWindowRows, {}, &Row::primitive));
 
 }  // namespace
 
-std::span<const Row> select_window_rows() { return kRows; }
+std::span<const Row> select_window_rows() { return kSelectWindowRows; }
 
 }  // namespace jaxport::lower

@@ -128,12 +128,12 @@ Results triangle(Ctx& c) {
   return c.op.Trilu(c.in(0), diagonal, onnx::Args{{"upper", c.param<bool>("upper") ? 1 : 0}});
 }
 
-constexpr Row kRows[] = {{"dim_as_value", dim_as_value},
-                         {.primitive = "pad", .lower = pad, .reordered = reordered_pad},
-                         {"reshape", reshape},
-                         {.primitive = "rev", .lower = rev, .reordered = reordered_rev},
-                         {"triangle", triangle}};
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+constexpr Row kShapeRows[] = {{"dim_as_value", dim_as_value},
+                              {.primitive = "pad", .lower = pad, .reordered = reordered_pad},
+                              {"reshape", reshape},
+                              {.primitive = "rev", .lower = rev, .reordered = reordered_rev},
+                              {"triangle", triangle}};
+static_assert(std::ranges::is_sorted(kShapeRows, {}, &Row::primitive));
 
 }  // namespace
 
@@ -153,6 +153,6 @@ Value padded(Ctx& c, Value x, Value fill, const PadConfig& config) {
   return trimmed(c, widened(c, x, fill, config), config);
 }
 
-std::span<const Row> shape_rows() { return kRows; }
+std::span<const Row> shape_rows() { return kShapeRows; }
 
 }  // namespace jaxport::lower

@@ -112,11 +112,11 @@ Results approx_top_k(Ctx& c) {
   return first_of(c, x, keys_of(x), front::get_dim(c.eqn(), "k"), order);
 }
 
-constexpr Row kRows[] = {{"approx_top_k", approx_top_k}, {"sort", sort}, {"top_k", top_k}};
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+constexpr Row kSortRows[] = {{"approx_top_k", approx_top_k}, {"sort", sort}, {"top_k", top_k}};
+static_assert(std::ranges::is_sorted(kSortRows, {}, &Row::primitive));
 
 }  // namespace
 
-std::span<const Row> sort_rows() { return kRows; }
+std::span<const Row> sort_rows() { return kSortRows; }
 
 }  // namespace jaxport::lower

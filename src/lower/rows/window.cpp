@@ -12,8 +12,6 @@
 namespace jaxport::lower {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 bool is_windowed(const Window& window, std::size_t i) {
   return window.size[i] != 1 || window.stride[i] != 1 || window.padding[i].low != 0 ||
          window.padding[i].high != 0;
@@ -137,26 +135,26 @@ void trim_padding(Window& window, const Dims& operand) {
 }
 
 // What a pooling op sees: the dims outside the window first.
-struct Plan {
+struct WindowPlan {
   Window window;
   std::size_t outside = 0;  // leading dims that the window does not touch
   Dims result;
 };
 
-Plan plan_of(const front::Eqn& eqn, const Dims& operand, const Dims& result) {
+WindowPlan plan_of(const front::Eqn& eqn, const Dims& operand, const Dims& result) {
   const Ints perm = window_order(eqn, {}, {}).in[0];
   Window window = window_of(eqn);
   trim_padding(window, operand);
-  Plan plan{permuted(window, perm), 0, {}};
+  WindowPlan plan{permuted(window, perm), 0, {}};
   while (plan.outside < perm.size() && !is_windowed(plan.window, plan.outside)) ++plan.outside;
   for (std::int64_t dim : perm) plan.result.push_back(result[dim]);
   return plan;
 }
-Plan plan_of(Ctx& c) { return plan_of(c.eqn(), c.in_type(0).shape, c.out_type().shape); }
+WindowPlan plan_of(Ctx& c) { return plan_of(c.eqn(), c.in_type(0).shape, c.out_type().shape); }
 
 Results reduce_window_max(Ctx& c) {
   auto [x] = c.in<1>();
-  const Plan plan = plan_of(c);
+  const WindowPlan plan = plan_of(c);
   const auto args = pool_args(plan.window, plan.outside, true);
   if (args && is_float(x.dtype())) {
     return pooled(c, x, plan.outside, plan.result, [&](Value v) { return c.op.MaxPool(v, *args); });
@@ -166,7 +164,7 @@ Results reduce_window_max(Ctx& c) {
 
 Results reduce_window_min(Ctx& c) {
   auto [x] = c.in<1>();
-  const Plan plan = plan_of(c);
+  const WindowPlan plan = plan_of(c);
   const auto args = pool_args(plan.window, plan.outside, true);
   if (args && is_float(x.dtype())) {
     auto pool = [&](Value v) { return c.op.Neg(c.op.MaxPool(c.op.Neg(v), *args)); };
@@ -175,7 +173,7 @@ Results reduce_window_min(Ctx& c) {
   return slide_all(c, x, plan.window, "Min", kInfinity);
 }
 
-std::optional<onnx::Args> average_args(const Plan& plan, int opset, bool counts_padding) {
+std::optional<onnx::Args> average_args(const WindowPlan& plan, int opset, bool counts_padding) {
   auto args = pool_args(plan.window, plan.outside, opset >= 19);
   if (args) args->emplace_back("count_include_pad", counts_padding ? 1 : 0);
   return args;
@@ -183,7 +181,7 @@ std::optional<onnx::Args> average_args(const Plan& plan, int opset, bool counts_
 
 // AveragePool counts padding, so the sum is the average times the window's volume.
 Value window_sum(Ctx& c, Value x) {
-  const Plan plan = plan_of(c);
+  const WindowPlan plan = plan_of(c);
   const auto args = average_args(plan, c.op.opset(), true);
   if (!args || x.dtype() != DType::kF32) return slide_all(c, x, plan.window, "Add", 0);
   auto pool = [&](Value v) {
@@ -203,7 +201,7 @@ Results reduce_window_sum(Ctx& c) {
 // A sum divided by the number of its elements, see window_mean().
 Results reduce_window_mean(Ctx& c) {
   auto [x] = c.in<1>();
-  const Plan plan = plan_of(c);
+  const WindowPlan plan = plan_of(c);
   const auto args = average_args(plan, c.op.opset(), c.param<bool>("counts_padding"));
   const Value wide = c.cast(x, DType::kF32);
   auto pool = [&](Value v) { return c.op.AveragePool(v, *args); };
@@ -251,12 +249,12 @@ Results reduce_window(Ctx& c) {
   return results;
 }
 
-constexpr Row kRows[] = {{"reduce_window", reduce_window},
-                         {"reduce_window_max", reduce_window_max, 0, window_order},
-                         {"reduce_window_mean", reduce_window_mean, 0, window_order},
-                         {"reduce_window_min", reduce_window_min, 0, window_order},
-                         {"reduce_window_sum", reduce_window_sum, 0, window_order}};
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::primitive));
+constexpr Row kWindowRows[] = {{"reduce_window", reduce_window},
+                               {"reduce_window_max", reduce_window_max, 0, window_order},
+                               {"reduce_window_mean", reduce_window_mean, 0, window_order},
+                               {"reduce_window_min", reduce_window_min, 0, window_order},
+                               {"reduce_window_sum", reduce_window_sum, 0, window_order}};
+static_assert(std::ranges::is_sorted(kWindowRows, {}, &Row::primitive));
 
 }  // namespace
 
@@ -307,6 +305,6 @@ Values window_elements(Ctx& c, Value padded, const Window& window) {
   return elements;
 }
 
-std::span<const Row> window_rows() { return kRows; }
+std::span<const Row> window_rows() { return kWindowRows; }
 
 }  // namespace jaxport::lower

@@ -19,8 +19,8 @@ using axis::Label;
 using axis::Labels;
 using axis::Use;
 
-constexpr int kMaxDepth = 6;
-constexpr std::size_t kMostMonomials = 4;
+constexpr int kDeepestComponent = 6;
+constexpr std::size_t kMostSummands = 4;
 
 bool is_stack_along(Graph& graph, const Use& use, Label p) {
   return use.node->kind == Kind::kStack && graph.role(use, "p") == Labels{p};
@@ -60,16 +60,16 @@ Factor unpicked(Graph& graph, const Use& use, Label p) {
   return {Graph::substitute(graph.child(use, 0), {{picked, p}}), static_cast<int>(index)};
 }
 
-class Expansion {
+class ComponentExpansion {
  public:
-  Expansion(Graph& graph, Label p, int k) : graph_(graph), p_(p), k_(k) {}
+  ComponentExpansion(Graph& graph, Label p, int k) : graph_(graph), p_(p), k_(k) {}
 
   Summands of(const Use& use, int depth = 0) const {
     if (const auto literal = graph_.scalar_value(use)) return {{*literal, {}}};
     if (is_stack_along(graph_, use, p_)) {
       return of(graph_.child(use, static_cast<std::size_t>(k_)), depth);
     }
-    const bool closed = depth == kMaxDepth || (depth > 0 && graph_.is_picked(use.node));
+    const bool closed = depth == kDeepestComponent || (depth > 0 && graph_.is_picked(use.node));
     if (closed || use.node->kind != Kind::kPointwise) return leaf(use);
     const std::string_view name = use.node->name;
     if (name == "neg") return scaled(of(graph_.child(use, 0), depth + 1), -1);
@@ -95,7 +95,7 @@ class Expansion {
   Summands product(const Use& use, int depth) const {
     const Summands lhs = of(graph_.child(use, 0), depth + 1);
     const Summands rhs = of(graph_.child(use, 1), depth + 1);
-    if (lhs.size() * rhs.size() > kMostMonomials) return leaf(use);
+    if (lhs.size() * rhs.size() > kMostSummands) return leaf(use);
     Summands result;
     for (const Summand& a : lhs) {
       for (const Summand& b : rhs) {
@@ -141,7 +141,7 @@ bool is_known(const axis::Node* root) {
 }  // namespace
 
 Summands component(Graph& graph, const Use& use, Label p, int k) {
-  return Expansion(graph, p, k).of(use);
+  return ComponentExpansion(graph, p, k).of(use);
 }
 
 Use value_of(Graph& graph, const Factor& factor, Label p) {

@@ -7,15 +7,15 @@
 #include <limits>
 #include <tuple>
 
+#include "support/dtype.h"
+
 namespace jaxport::raise {
 namespace {
 
-using Kind = Generator::Kind;
+using GeneratorKind = Generator::Kind;
 using algebra::kRounding;
 using algebra::Term;
 using algebra::Terms;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const Terms kOne{{0, 0, 1, 1}};
 
@@ -99,7 +99,7 @@ struct Algebra {
     const auto& of = piece.generator.of;
     const bool is_of_x = of[1] == 1 && std::ranges::all_of(of.begin() + 2, of.end(),
                                                            [](double c) { return c == 0; });
-    return piece.generator.kind == Kind::kExp && is_of_x && terms.size() == 2 &&
+    return piece.generator.kind == GeneratorKind::kExp && is_of_x && terms.size() == 2 &&
            terms[0].power == 0 && terms[1].power == 0 &&
            (terms[0].exponent == 0 || terms[1].exponent == 0);
   }
@@ -115,7 +115,7 @@ struct Algebra {
 
   // A constant, and nothing that takes from it.
   static bool has_one_sign(const Piece& piece, const Terms& terms) {
-    if (terms.empty() || terms.front().power != 0 || piece.generator.kind == Kind::kErf) {
+    if (terms.empty() || terms.front().power != 0 || piece.generator.kind == GeneratorKind::kErf) {
       return false;
     }
     const bool is_positive = terms.front().value > 0;
@@ -130,7 +130,7 @@ struct Algebra {
   // Makes g what exp or erf of the polynomial needs. False when g is something else already.
   static bool take_generator(Piece& piece, const Generator& wanted) {
     Generator& known = piece.generator;
-    if (known.kind == Kind::kNone) known = wanted;
+    if (known.kind == GeneratorKind::kNone) known = wanted;
     if (known.kind != wanted.kind) return false;
     return std::ranges::equal(known.of, wanted.of,
                               [](double a, double b) { return algebra::near(a, b, kRounding); });
@@ -147,7 +147,7 @@ struct Algebra {
     const double value = std::exp(constant);
     if (polynomial.empty()) return number(piece, value, 1 + size);
     const double scale = polynomial.front().value;
-    Generator wanted{Kind::kExp, {}};
+    Generator wanted{GeneratorKind::kExp, {}};
     for (const Term& term : polynomial) {
       wanted.of[static_cast<std::size_t>(term.power)] = term.value / scale;
     }
@@ -292,10 +292,10 @@ Form exp(const Form& a) {
 
 Form log(const Form& a) {
   Piece& piece = a.piece();
-  const bool is_positive =
-      piece.generator.kind != Kind::kErf && std::ranges::all_of(a.numerator_, [](const Term& term) {
-        return term.power == 0 && term.value > 0;
-      });
+  const bool is_positive = piece.generator.kind != GeneratorKind::kErf &&
+                           std::ranges::all_of(a.numerator_, [](const Term& term) {
+                             return term.power == 0 && term.value > 0;
+                           });
   if (!Algebra::has_terms_only(a) || !is_one(a.denominator_) || a.numerator_.empty() ||
       !is_positive) {
     return Form::unknown(piece);
@@ -320,7 +320,7 @@ Form erf(const Form& a) {
   if (a.numerator_.size() != 1 || only.power != 1 || only.exponent != 0) {
     return Form::unknown(piece);
   }
-  Generator wanted{Kind::kErf, {}};
+  Generator wanted{GeneratorKind::kErf, {}};
   wanted.of[1] = std::abs(only.value);
   if (!Algebra::take_generator(piece, wanted)) return Form::unknown(piece);
   return Algebra::form(piece, {{0, 1, only.value > 0 ? 1.0 : -1.0, 1}});

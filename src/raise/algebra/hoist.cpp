@@ -16,7 +16,7 @@ using axis::Use;
 
 namespace {
 
-constexpr int kMaxDepth = 64;
+constexpr int kDeepestHoist = 64;
 
 Labels fresh_axes(axis::Graph& graph, const Node& node) {
   Labels axes;
@@ -42,7 +42,7 @@ Label Hoist::outside(Label label) {
 }
 
 Use Hoist::operator()(const Use& use) {
-  const auto value = moved(use.node, kMaxDepth);
+  const auto value = moved(use.node, kDeepestHoist);
   if (!value) return {};
   axis::Substitution seen;
   for (std::size_t axis = 0; axis < use.labels.size(); ++axis) {

@@ -13,7 +13,7 @@ using axis::Graph;
 using axis::Use;
 
 // coefficient * sum_a y^2 -> y, a
-std::optional<Moment> mean_square(Graph& graph, const Term& term) {
+std::optional<Moment> mean_square(Graph& graph, const Addend& term) {
   const DType dtype = term.use.node->dtype;
   const Product product = factors(graph, term.use);
   for (const Power& power : product.powers) {
@@ -43,7 +43,7 @@ std::optional<Moment> mean_square(Graph& graph, const Term& term) {
 }
 
 // mean_a y^2: a variance when y = x - mean_a x
-std::optional<Moment> two_pass(Graph& graph, const Term& term) {
+std::optional<Moment> two_pass(Graph& graph, const Addend& term) {
   auto moment = mean_square(graph, term);
   if (!moment) return std::nullopt;
   const auto deviation = centred(graph, moment->x.of);
@@ -55,7 +55,7 @@ std::optional<Moment> two_pass(Graph& graph, const Term& term) {
 }
 
 // mean_a x^2 - (mean_a x)^2
-std::optional<Moment> one_pass(Graph& graph, const Term& squares, const Term& mean) {
+std::optional<Moment> one_pass(Graph& graph, const Addend& squares, const Addend& mean) {
   auto moment = mean_square(graph, squares);
   if (!moment || moment->ratio != 1 || mean.coefficient >= 0) return std::nullopt;
   const Product product = factors(graph, mean.use);

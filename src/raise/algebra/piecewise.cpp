@@ -8,7 +8,6 @@
 namespace jaxport::raise {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // No activation has more than a few; a spelling may have some of its own.
 constexpr std::size_t kMaxBreaks = 16;
 

@@ -20,7 +20,7 @@ namespace {
 
 // Bounds that no cell comes near; they keep a rule linear.
 constexpr std::size_t kMostMonomials = 24;
-constexpr int kMaxDepth = 12;
+constexpr int kDeepestPolynomial = 12;
 
 // What a pick or a slice takes of each value that varies along the label it runs over.
 class Restriction {
@@ -184,12 +184,12 @@ class Expansion {
 
 std::optional<Polynomial> polynomial(Graph& graph, const Use& use, const IsAtom& is_atom) {
   Expansion expansion(graph, is_atom);
-  Polynomial result = expansion.of(use, kMaxDepth);
+  Polynomial result = expansion.of(use, kDeepestPolynomial);
   if (expansion.fails()) return std::nullopt;
   return result;
 }
 
-Use sunk(Graph& graph, const Use& use) { return sunk_within(graph, use, kMaxDepth); }
+Use sunk(Graph& graph, const Use& use) { return sunk_within(graph, use, kDeepestPolynomial); }
 
 Use product(Graph& graph, const Monomial& monomial, DType dtype) {
   Use result;

@@ -23,7 +23,6 @@ using axis::Use;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kMaskLevel = -1e4;
 // exp of this is zero in f32 and f64, with room for scores of ordinary size.
 constexpr double kFar = 1e3;

@@ -35,14 +35,14 @@ axis::Use multiply(double coefficient, axis::Use first, const std::vector<Power>
 // The powers without those at i and j.
 std::vector<Power> all_but(const std::vector<Power>& powers, std::size_t i, std::size_t j);
 
-struct Term {
+struct Addend {
   double coefficient;
   axis::Use use;
 };
 // constant + sum of coefficient * use
 struct Sum {
   double constant = 0;
-  std::vector<Term> terms;
+  std::vector<Addend> terms;
 };
 // Looks through add, sub, neg, and mul and div by a literal.
 Sum terms(axis::Graph& graph, const axis::Use& use);

@@ -154,8 +154,6 @@ struct Celu {
 
 constexpr double kTiny = std::numeric_limits<double>::min();
 constexpr double kHuge = std::numeric_limits<double>::max();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 double slope_below_zero(const NumericFunction& f) { return -f(-1); }
 double depth(const NumericFunction& f) { return -f(-kInfinity); }
 

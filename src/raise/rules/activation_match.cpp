@@ -21,7 +21,6 @@ using axis::Use;
 constexpr double kPoints[] = {-1.3, 0.9, -0.31, 2.4, -20, -6.1, -3.2, 0, 0.04, 3.3, 5.7, 9, 60};
 
 // A spelling that treats these differently, such as jnp.nan_to_num on the way, is another function.
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSpecial[] = {kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()};
 
 // Real spellings of an activation pass few values on the way down.

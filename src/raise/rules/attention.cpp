@@ -246,7 +246,7 @@ class Construction {
   Score score_;
   QueryRoles roles_;
   DType dtype_ = DType::kF32, score_dtype_ = DType::kF32;
-  Summand summand_;
+  ScoreSummand summand_;
 };
 
 bool is_ordinary_float(DType dtype) { return is_float(dtype) && byte_width(dtype) >= 2; }

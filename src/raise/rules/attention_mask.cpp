@@ -16,8 +16,7 @@ using axis::Kind;
 using axis::Label;
 using axis::Use;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int kMaxDepth = 8;
+constexpr int kDeepestMask = 8;
 
 void collect_conjuncts(Graph& graph, const Use& mask, int depth, std::vector<Use>& into) {
   if (depth == 0 || !is_pointwise(mask, "and")) {
@@ -96,8 +95,8 @@ std::optional<Band> intersection(const std::optional<Band>& a, const std::option
 std::optional<Band> absolute_at_most(Graph& graph, const Use& x, double limit, Label column) {
   Affine above, below;
   above.constant = below.constant = limit;
-  if (!collect_affine(graph, x, -1, kMaxDepth, above)) return std::nullopt;
-  if (!collect_affine(graph, x, 1, kMaxDepth, below)) return std::nullopt;
+  if (!collect_affine(graph, x, -1, kDeepestMask, above)) return std::nullopt;
+  if (!collect_affine(graph, x, 1, kDeepestMask, below)) return std::nullopt;
   return intersection(not_negative(above, column), not_negative(below, column));
 }
 
@@ -114,8 +113,8 @@ std::optional<Band> comparison(Graph& graph, const Use& mask, Label column) {
   }
   Affine difference;
   difference.constant = -strict;
-  if (!collect_affine(graph, large, 1, kMaxDepth, difference)) return std::nullopt;
-  if (!collect_affine(graph, small, -1, kMaxDepth, difference)) return std::nullopt;
+  if (!collect_affine(graph, large, 1, kDeepestMask, difference)) return std::nullopt;
+  if (!collect_affine(graph, small, -1, kDeepestMask, difference)) return std::nullopt;
   return not_negative(difference, column);
 }
 
@@ -164,7 +163,7 @@ std::optional<AdditiveMask> two_valued(const Use& constant) {
 
 std::vector<Use> conjuncts(Graph& graph, const Use& mask) {
   std::vector<Use> parts;
-  collect_conjuncts(graph, mask, kMaxDepth, parts);
+  collect_conjuncts(graph, mask, kDeepestMask, parts);
   return parts;
 }
 

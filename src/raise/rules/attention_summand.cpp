@@ -348,7 +348,7 @@ class Reading {
   std::vector<double> fills_;  // what stands for the fills of the masks that replace scores
   bool is_guarded_ = false;    // rows that are masked everywhere give zeros
   bool has_nan_rows_ = false;  // rows may be -inf everywhere
-  Summand result_;
+  ScoreSummand result_;
 };
 
 }  // namespace

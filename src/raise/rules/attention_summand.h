@@ -9,7 +9,7 @@
 
 namespace jaxport::raise {
 
-struct Summand {
+struct ScoreSummand {
   axis::Use added;  // empty: nothing is added
   axis::Use keep;   // where this is false the summand is all of the score; may be empty
   // Keys after the position of the query along this label have no weight.
@@ -18,7 +18,7 @@ struct Summand {
   bool zero_rows = false;
 };
 struct SummandOrReason {
-  Summand summand;
+  ScoreSummand summand;
   const char* reason = nullptr;  // why the op cannot say it
 };
 // The keys run along `along`, queries along some of `rows`. What masks the weights along the keys
