@@ -71,7 +71,7 @@ inline constexpr Preferences kOnnxRuntimePreferences{
 // avoided where that costs nothing.
 inline constexpr Preferences kOnnxPreferences = [] {
   Preferences preferences = kOnnxRuntimePreferences;
-  preferences.has_fast_bf16_norm = true;   // who knows: the shorter form
+  preferences.has_fast_bf16_norm = true;   // not known of other runtimes: the shorter form
   preferences.zeroes_masked_rows = false;  // the definition of the op gives NaN
   return preferences;
 }();

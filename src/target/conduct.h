@@ -26,7 +26,7 @@ struct OpConduct {
 };
 OpConduct conduct_of(std::string_view op);
 
-// How a value is said in a wider dtype.
+// How a value is represented in the wider dtype.
 enum class Code : std::uint8_t {
   kCast,
   kBiased,  // u64 as i64 with 2^63 added, which keeps the order

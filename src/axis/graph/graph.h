@@ -120,7 +120,7 @@ struct Node {
 // The label of each operand of a kConcat that is joined; nullopt where the operand has size 1.
 std::vector<std::optional<Label>> piece_labels(const Node& concat);
 
-// A node as somebody sees it: for each of its axes the labels of the current context.
+// A reference to a node: which labels of the referring context each of its axes runs over.
 struct Use {
   const Node* node = nullptr;
   Pattern labels;

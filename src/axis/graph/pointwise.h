@@ -16,7 +16,7 @@ struct UseHash {
   std::size_t operator()(const Use& use) const;
 };
 
-// A pointwise node that somebody asks for.
+// A pointwise node that is to be made.
 struct Call {
   Graph& graph;
   std::string_view name;

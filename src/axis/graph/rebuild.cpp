@@ -89,7 +89,7 @@ class Rebuilder {
     return std::ranges::any_of(node.edges, [&](const Edge& edge) { return replaced(edge.node); });
   }
 
-  // The replacement of a node as somebody sees it who saw the node with these labels.
+  // The replacement of a node, for a reference that saw the node with these labels.
   Use over(const Node* node, const Pattern& labels) const {
     const Use& result = replacement_[node->id];
     const Use self = graph_.self(node);

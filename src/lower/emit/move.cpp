@@ -76,7 +76,7 @@ Piece taken_piece(const axis::Node& node, std::string_view role) {
   return label_pieces(node.edges[0].axes, node.sizes)[static_cast<std::size_t>(node.role(role)[0])];
 }
 
-// Whether every element along the label that `pick` picks from is picked by somebody.
+// Whether every element along the label that `pick` picks from is picked by some node.
 bool picks_all(const Facts& facts, const axis::Node& pick) {
   std::vector<std::int64_t> taken;
   for (const Facts::User& user : facts.users(pick.edges[0].node)) {

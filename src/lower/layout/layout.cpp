@@ -16,7 +16,7 @@ bool divides_properly(const Dim& divisor, const Dim& value) {
 
 namespace {
 
-using Boundaries = std::vector<std::vector<Dim>>;  // by axis: strides at which somebody splits it
+using Boundaries = std::vector<std::vector<Dim>>;  // by axis: strides at which a layout splits it
 
 void add_boundaries(const Layout& layout, Boundaries& boundaries) {
   for (const PhysicalDim& dim : layout) {

@@ -30,7 +30,7 @@ constexpr int kMostSteps = 4;
 // A weight above this many elements is not copied.
 constexpr std::int64_t kLargestWeight = std::int64_t{1} << 24;
 // s * (x - m) loses digits as s * x - s * m when |s * m| is large against the result. And (x + c) -
-// c rounds x when c is large: somebody may want just that.
+// c rounds x when c is large, and a program may want just that.
 constexpr double kLargestShift = 16;
 
 // Computed from constants alone, in a few steps.

@@ -22,7 +22,7 @@ std::optional<Interpolation> interpolation_by(const Tensor& weights);
 // indices(j) is the element, of `from`, that element j of the result is.
 std::optional<Interpolation> interpolation_at(const Tensor& indices, std::int64_t from);
 
-// Every element of the result is a mean, with whatever weights: somebody interpolates.
+// Every element of the result is a mean, with whatever weights: an interpolation.
 bool are_means(const Tensor& weights);
 
 }  // namespace jaxport::raise

@@ -53,8 +53,8 @@ struct Reduction {
   axis::Labels over;
 };
 Reduction reduced(axis::Graph& graph, const axis::Use& use);
-// What power `sum` of a product, a sum of `count` elements, has to be multiplied with to be its
-// mean, taken out of the product: r for r * mean^e. nullopt when there are other factors.
+// If `product` is r * mean(x)^e, written with the sum of `count` elements in place of the mean,
+// returns r; nullopt when there are other factors.
 std::optional<double> mean_ratio(axis::Graph& graph, const Product& product, const Power& sum,
                                  const Dim& count);
 // mean_over(x) -> x, over

@@ -38,7 +38,8 @@ bool is_same(double a, double b) {
   return std::abs(a - b) <= kTolerance * std::abs(b);
 }
 
-// The cone's values at kPoints, computed when somebody asks: most functions differ at the first.
+// The cone's values at kPoints, computed when they are asked for: most functions differ at the
+// first.
 class Samples {
  public:
   explicit Samples(const Cone& cone) : cone_(cone) { values_.reserve(std::size(kPoints)); }

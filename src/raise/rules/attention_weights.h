@@ -24,7 +24,7 @@ struct Weights {
   std::vector<Step> steps;        // outermost first
   bool has_no_nan = false;        // NaN is replaced by zero
   DType narrowest = DType::kF64;  // of the dtypes that the weights pass through
-  bool is_shared = false;         // somebody else needs a value on the way
+  bool is_shared = false;         // another node uses a value on the way
 };
 
 // Takes `use` apart down to a softmax.
