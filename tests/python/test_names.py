@@ -63,7 +63,7 @@ def test_linen_paths():
 
 def test_keras_paths(monkeypatch):
     monkeypatch.setenv("KERAS_BACKEND", "jax")
-    keras = pytest.importorskip("keras")
+    keras = pytest.importorskip("keras", reason="the oldest environment has no Keras")
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="hidden")], name="mlp")
     assert weight_names(model, ("B", 4)) == {"mlp.hidden.kernel", "mlp.hidden.bias"}
     kernel = model.layers[0].kernel.value
