@@ -151,4 +151,11 @@ std::uint16_t float_to_f16(float value) {
   return static_cast<std::uint16_t>(sign | code);
 }
 
+double rounded_to(DType dtype, double value) {
+  if (dtype == DType::kF64) return value;
+  const auto narrow = static_cast<float>(value);
+  if (dtype == DType::kBF16) return bf16_to_float(float_to_bf16(narrow));
+  return dtype == DType::kF16 ? f16_to_float(float_to_f16(narrow)) : narrow;
+}
+
 }  // namespace jaxport

@@ -80,8 +80,9 @@ void for_each_chunk(const StridedView& view,
 // Conversions of single elements that C++20 has no type for.
 float bf16_to_float(std::uint16_t bits);
 float f16_to_float(std::uint16_t bits);
-std::uint16_t float_to_bf16(float value);  // nearest even
-std::uint16_t float_to_f16(float value);   // nearest even
+std::uint16_t float_to_bf16(float value);      // nearest even
+std::uint16_t float_to_f16(float value);       // nearest even
+double rounded_to(DType dtype, double value);  // as f64, f32, bf16 or f16 holds it
 // Any float dtype of at most 16 bits, as ml_dtypes converts it: nearest even, overflow gives
 // infinity where the format has one, else NaN (f4_e2m1fn: the largest value).
 double small_float_to_double(DType dtype, std::uint16_t bits);

@@ -16,8 +16,8 @@
 #include "target/empty_product.h"
 #include "target/kernels.h"
 #include "target/magnitude.h"
-#include "target/plan.h"
 #include "target/scale.h"
+#include "target/widening.h"
 
 namespace jaxport::target {
 namespace {
@@ -38,8 +38,8 @@ bool all_run(const Model& model, Target target, const Magnitudes& magnitudes) {
   onnx::for_each_graph(model.graph, [&](const Graph& graph) {
     for (const Node& node : graph.nodes) {
       if (!ok || !node.domain.empty()) continue;
-      const std::optional<Plan> plan = plan_for(model, node, target, magnitudes);
-      ok = plan && plan->empty();
+      const std::optional<Widenings> widenings = widenings_for(model, node, target, magnitudes);
+      ok = widenings && widenings->empty();
     }
   });
   return ok;
@@ -104,30 +104,30 @@ class Legaliser {
   }
 
   void place(Scope& scope, Node node) {
-    const std::optional<Plan> plan =
-        node.domain.empty() ? plan_for(model_, node, target_, magnitudes_) : Plan{};
-    if (!plan) {
+    const std::optional<Widenings> widenings =
+        node.domain.empty() ? widenings_for(model_, node, target_, magnitudes_) : Widenings{};
+    if (!widenings) {
       scope.op.set_origin(model_.origins[node.origin]);
       const std::optional<Value> composed = compose(scope.op, node);
       if (!composed) fail(node);
       node = identity(composed->id(), node.out.at(0), node.origin);
     }
-    if (plan && !plan->empty()) return place_widened(scope, std::move(node), *plan);
+    if (widenings && !widenings->empty()) return place_widened(scope, std::move(node), *widenings);
     append(scope, std::move(node));
   }
 
-  void place_widened(Scope& scope, Node node, const Plan& plan) {
+  void place_widened(Scope& scope, Node node, const Widenings& widenings) {
     const onnx::Schema& schema = onnx::require_schema(node.op, scope.op.opset());
     scope.op.set_origin(model_.origins[node.origin]);
     for (std::size_t i = 0; i < node.in.size(); ++i) {
-      const Widening* widening = widening_of(plan, schema.inputs, i);
+      const Widening* widening = widening_of(widenings, schema.inputs, i);
       if (widening != nullptr && node.in[i] != kAbsent) {
         node.in[i] = widened(scope, node.in[i], widening->to);
       }
     }
     const std::vector<ValueId> narrow = node.out;
     for (std::size_t i = 0; i < narrow.size(); ++i) {
-      const Widening* widening = widening_of(plan, schema.outputs, i);
+      const Widening* widening = widening_of(widenings, schema.outputs, i);
       if (widening != nullptr && narrow[i] != kAbsent) {
         node.out[i] = wide_result(narrow[i], *widening);
       }
@@ -137,7 +137,7 @@ class Legaliser {
     append(scope, std::move(node));
     for (std::size_t i = 0; i < narrow.size(); ++i) {
       if (wide[i] == narrow[i]) continue;
-      const bool is_biased = widening_of(plan, schema.outputs, i)->to.code == Code::kBiased;
+      const bool is_biased = widening_of(widenings, schema.outputs, i)->to.code == Code::kBiased;
       append(scope, cast(is_biased ? shifted(scope, wide[i]) : wide[i], narrow[i], origin));
     }
   }

@@ -10,6 +10,7 @@
 
 #include "axis/graph/graph.h"
 #include "axis/graph/pointwise.h"
+#include "common.h"
 #include "edit.h"
 #include "eval/eval.h"
 #include "jaxport/error.h"
@@ -20,7 +21,6 @@
 namespace jaxport::fuzz {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t kValueSeed = 5;
 
 // A program in one dtype, raised; or what went wrong on the way.
@@ -156,7 +156,7 @@ std::vector<std::string> merged(std::vector<std::string> a, const std::vector<st
 }
 
 // f32 runs see literals, limits and what f64 rules do not take; the kinds that matter for them.
-bool is_for_f32(const Kind& kind) {
+bool is_for_f32(const ValueKind& kind) {
   using enum Numbers;
   return kind.numbers == kOrdinary || kind.numbers == kHuge || kind.numbers == kLarge ||
          kind.numbers == kInfinite;
@@ -219,7 +219,7 @@ class Run {
     try {
       front::verify(pair_.f32);
       // Another size shows what fits by chance.
-      return std::ranges::all_of(std::array{kinds()[0], kinds()[2]}, [&](const Kind& kind) {
+      return std::ranges::all_of(std::array{kinds()[0], kinds()[2]}, [&](const ValueKind& kind) {
         const auto values = inputs(pair_.of(DType::kF32), kind, kValueSeed);
         return reference(pair_.of(DType::kF32), values).has_value();
       });
@@ -231,7 +231,7 @@ class Run {
   std::optional<Difference> at_all_kinds(const Raised& f32, const Raised& f64) const {
     // A node of 16 bits computes in f32, also where the rest of the program became f64.
     const bool is_narrow = mantissa_bits(f64.narrowest) < mantissa_bits(DType::kF32);
-    for (const Kind& kind : kinds()) {
+    for (const ValueKind& kind : kinds()) {
       const bool is_first = &kind == &kinds()[0];
       if (!is_narrow && (is_first || !f64.names.empty() || checker_.stage().every_kind)) {
         if (auto found = at_kind(f64, DType::kF64, kind)) return found;
@@ -243,7 +243,8 @@ class Run {
     return std::nullopt;
   }
 
-  std::optional<Difference> at_kind(const Raised& raised, DType dtype, const Kind& kind) const {
+  std::optional<Difference> at_kind(const Raised& raised, DType dtype,
+                                    const ValueKind& kind) const {
     std::vector<Tensor> values;
     try {
       values = inputs(pair_.of(dtype), kind, kValueSeed);

@@ -165,22 +165,19 @@ Use ignore_sign(const Matcher& m, const Use& root) {
   return if_same_labels(root, m.graph.child(root, 0));
 }
 
-constexpr std::string_view kMax[] = {"max"}, kMul[] = {"mul"}, kSelect[] = {"select_n"},
-                           kConvert[] = {"convert_element_type"}, kSum[] = {"reduce_sum"},
-                           kAdd[] = {"add"}, kAbs[] = {"abs"};
 const raise::Rule kFaults[] = {
-    {"drop_clamp", kMax, drop_clamp},
-    {"factor_past_sum", kMul, factor_past_sum},
-    {"bool_is_identity", kConvert, bool_is_identity},
-    {"narrow_is_identity", kConvert, narrow_is_identity},
-    {"sampled_activation", kSelect, sampled_activation},
-    {"fills_are_alike", kSelect, fills_are_alike},
-    {"fill_is_added", kSelect, fill_is_added},
-    {"clip_of_one_bound", kMax, clip_of_one_bound},
-    {"other_axis", kSum, other_axis},
-    {"drop_small_term", kAdd, drop_small_term},
-    {"nan_is_number", kSelect, nan_is_number},
-    {"ignore_sign", kAbs, ignore_sign},
+    {"drop_clamp", {"max"}, drop_clamp},
+    {"factor_past_sum", {"mul"}, factor_past_sum},
+    {"bool_is_identity", {"convert_element_type"}, bool_is_identity},
+    {"narrow_is_identity", {"convert_element_type"}, narrow_is_identity},
+    {"sampled_activation", {"select_n"}, sampled_activation},
+    {"fills_are_alike", {"select_n"}, fills_are_alike},
+    {"fill_is_added", {"select_n"}, fill_is_added},
+    {"clip_of_one_bound", {"max"}, clip_of_one_bound},
+    {"other_axis", {"reduce_sum"}, other_axis},
+    {"drop_small_term", {"add"}, drop_small_term},
+    {"nan_is_number", {"select_n"}, nan_is_number},
+    {"ignore_sign", {"abs"}, ignore_sign},
 };
 
 }  // namespace

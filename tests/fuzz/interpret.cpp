@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "common.h"
 #include "eval/eval.h"
 #include "rng.h"
 
@@ -39,10 +40,6 @@ std::vector<Tensor> interpret(const front::Function& function, std::span<const T
 }
 
 namespace {
-
-bool is_among(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::ranges::find(names, name) != names.end();
-}
 
 bool is_transcendental(std::string_view name) {
   return is_among(name,

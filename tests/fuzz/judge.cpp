@@ -20,6 +20,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common.h"
 #include "edit.h"
 #include "eval/eval.h"
 #include "interpret.h"
@@ -29,8 +30,6 @@
 
 namespace jaxport::fuzz {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 struct Bounds {
   double relative, absolute, noise, error;

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <limits>
 
+#include "common.h"
 #include "spoil.h"
 
 namespace jaxport::fuzz {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kHuge = 1e30;
 
 // The largest number along the axis, or of all when there is no such axis, at every element.

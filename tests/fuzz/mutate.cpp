@@ -3,12 +3,11 @@
 
 #include <limits>
 
+#include "common.h"
 #include "edit.h"
 
 namespace jaxport::fuzz {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 const std::vector<Mutation>& all_mutations() {
   static const std::vector<Mutation> kAll = [] {

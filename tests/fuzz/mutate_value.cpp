@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "common.h"
 #include "edit.h"
 #include "mutate.h"
 
@@ -35,10 +36,6 @@ struct Place {
     return same("select_n", {which, if_false, if_true});
   }
 };
-
-bool is_among(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::ranges::find(names, name) != names.end();
-}
 
 // What rules look at most: products, and what exponentials and roots are taken of, up to a sum.
 std::vector<Target> key_values(const front::Function& function,

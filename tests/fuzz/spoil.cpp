@@ -11,15 +11,12 @@
 #include <map>
 #include <set>
 
+#include "common.h"
 #include "edit.h"
 #include "jaxport/error.h"
 
 namespace jaxport::fuzz {
 namespace {
-
-bool is_among(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::ranges::find(names, name) != names.end();
-}
 
 bool is_infinite(double x) { return std::isinf(x); }
 bool is_huge(double x) { return std::abs(x) > 1e30; }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common.h"
 #include "interpret.h"
 #include "judge.h"
 #include "rng.h"
@@ -32,7 +33,6 @@ Tensor with(const Tensor& tensor, const Test& test, const Value& value) {
 // ones would cancel: one kind alone, a little different at each place, or all kinds mixed, the same
 // in every tensor or others in each.
 struct Poison {
-  static constexpr double kInf = std::numeric_limits<double>::infinity();
   static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   static constexpr double kNumbers[] = {kNan, kInf, -kInf, -0.37, 0.61, 0,
                                         900,  -900, 3e4,   3e38,  1e300};

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <limits>
 
+#include "common.h"
 #include "eval/eval.h"
 #include "rng.h"
 
 namespace jaxport::fuzz {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 DimBindings sizes_of(const front::Function& function, std::int64_t batch) {
@@ -52,7 +52,8 @@ double number(Numbers numbers, Rng& rng) {
   }
 }
 
-void fill_floats(double* into, const Shape& shape, const Kind& kind, Rng& rng, bool is_special) {
+void fill_floats(double* into, const Shape& shape, const ValueKind& kind, Rng& rng,
+                 bool is_special) {
   const std::int64_t count = element_count(shape);
   for (std::int64_t i = 0; i < count; ++i) {
     into[i] = static_cast<double>(static_cast<float>(number(kind.numbers, rng)));
@@ -80,10 +81,10 @@ void fill_mask(double* into, const Shape& shape, Masks masks, Rng& rng) {
 
 }  // namespace
 
-const std::vector<Kind>& kinds() {
+const std::vector<ValueKind>& kinds() {
   using enum Numbers;
   using enum Masks;
-  static const std::vector<Kind> kKinds{
+  static const std::vector<ValueKind> kKinds{
       {"ordinary", kOrdinary, kRandom, 2},
       {"all masked", kOrdinary, kAllFalse, 2},
       {"a row masked", kOrdinary, kRowFalse, 5},
@@ -104,7 +105,8 @@ const std::vector<Kind>& kinds() {
   return kKinds;
 }
 
-std::vector<Tensor> inputs(const front::Function& function, const Kind& kind, std::uint64_t seed) {
+std::vector<Tensor> inputs(const front::Function& function, const ValueKind& kind,
+                           std::uint64_t seed) {
   Rng rng(seed * 31 + static_cast<std::uint64_t>(kind.numbers) * 7 +
           static_cast<std::uint64_t>(kind.masks));
   const DimBindings sizes = sizes_of(function, kind.batch);

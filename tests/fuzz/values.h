@@ -25,16 +25,17 @@ enum class Numbers : std::uint8_t {
   kLow,       // one row of -inf
 };
 enum class Masks : std::uint8_t { kRandom, kAllFalse, kAllTrue, kRowFalse };
-struct Kind {
+struct ValueKind {
   std::string_view name;
   Numbers numbers;
   Masks masks;
   std::int64_t batch;
 };
-const std::vector<Kind>& kinds();
+const std::vector<ValueKind>& kinds();
 
 // Numbers that f32 holds exactly, in the dtypes of the parameters.
-std::vector<Tensor> inputs(const front::Function& function, const Kind& kind, std::uint64_t seed);
+std::vector<Tensor> inputs(const front::Function& function, const ValueKind& kind,
+                           std::uint64_t seed);
 // Floats of `from` as `to`.
 std::vector<Tensor> cast_all(const std::vector<Tensor>& inputs, DType from, DType to);
 

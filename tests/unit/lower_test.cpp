@@ -13,7 +13,7 @@
 namespace jaxport::lower {
 namespace {
 
-Piece whole_axis(int axis, std::int64_t size) { return {axis, 1, size}; }
+AxisPiece whole_axis(int axis, std::int64_t size) { return {axis, 1, size}; }
 
 std::string kinds(const std::vector<Step>& steps) {
   std::string text;
@@ -58,7 +58,7 @@ TEST(Layout, a_unit_dim_travels_with_the_transpose) {
 }
 
 TEST(Layout, an_axis_is_split_by_pieces) {
-  const Piece outer{0, 4, 3}, inner{0, 1, 4};
+  const AxisPiece outer{0, 4, 3}, inner{0, 1, 4};
   EXPECT_EQ(kinds({{whole_axis(0, 12)}}, {{outer}, {inner}}), "R");
   EXPECT_EQ(kinds({{whole_axis(0, 12)}}, {{inner}, {outer}}), "RT");
 }
@@ -70,9 +70,9 @@ TEST(Layout, different_pieces_have_no_conversion) {
 TEST(Layout, symbolic_axes_split_where_they_divide) {
   DimScope scope;
   const Dim b = scope.symbol("B");
-  const Piece both{0, 1, b * 4}, outer{0, 4, b}, inner{0, 1, 4};
+  const AxisPiece both{0, 1, b * 4}, outer{0, 4, b}, inner{0, 1, 4};
   EXPECT_EQ(kinds({{both}}, {{inner}, {outer}}), "RT");
-  const Piece odd{0, 3, b}, three{0, 1, 3};
+  const AxisPiece odd{0, 3, b}, three{0, 1, 3};
   EXPECT_EQ(kinds({{both}}, {{odd}, {three}}), "none");
 }
 
@@ -86,7 +86,7 @@ class Movement {
   std::vector<std::int64_t> enumerate(const Layout& layout) const {
     std::vector<std::int64_t> result{0};
     for (const PhysicalDim& dim : layout) {
-      for (const Piece& piece : dim) {
+      for (const AxisPiece& piece : dim) {
         std::vector<std::int64_t> next;
         for (std::int64_t base : result) {
           for (std::int64_t i = 0; i < piece.size.value(); ++i) {
@@ -130,12 +130,12 @@ std::vector<std::int64_t> transposed(const std::vector<std::int64_t>& data, cons
 TEST(Layout, every_conversion_moves_the_elements_where_the_target_has_them) {
   std::mt19937 random(7);
   const Movement value({12, 6, 5});
-  const Pieces fine{{0, 6, 2}, {0, 2, 3}, {0, 1, 2}, {1, 3, 2}, {1, 1, 3}, {2, 1, 5}};
+  const AxisPieces fine{{0, 6, 2}, {0, 2, 3}, {0, 1, 2}, {1, 3, 2}, {1, 1, 3}, {2, 1, 5}};
   auto random_layout = [&] {
     auto pieces = fine;
     std::shuffle(pieces.begin(), pieces.end(), random);
     Layout layout(1);
-    for (const Piece& piece : pieces) {
+    for (const AxisPiece& piece : pieces) {
       if (random() % 2 == 0) layout.emplace_back();
       layout.back().push_back(piece);
     }

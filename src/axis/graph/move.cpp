@@ -72,21 +72,21 @@ bool continues(const Graph& graph, const Range& first, const Range& second) {
          first.base == rename(second.base, *second.along, *first.along);
 }
 
-struct Piece {
+struct ConcatPart {
   Use use;
   std::optional<Label> label;
 };
 
-Piece range_piece(Graph& graph, const Range& range) {
+ConcatPart range_piece(Graph& graph, const Range& range) {
   const Label to = graph.label(range.limit - range.start);
   return {graph.slice(range.base, *range.along, to, range.start, range.limit, 1), to};
 }
 
 // Neighbours that are neighbours in one larger value become one piece.
-std::vector<Piece> join_neighbours(Graph& graph, std::vector<Piece> pieces) {
-  std::vector<Piece> joined;
+std::vector<ConcatPart> join_neighbours(Graph& graph, std::vector<ConcatPart> pieces) {
+  std::vector<ConcatPart> joined;
   std::optional<Range> last;
-  for (Piece& piece : pieces) {
+  for (ConcatPart& piece : pieces) {
     auto range = as_range(graph, piece.use, piece.label);
     if (last && range && continues(graph, *last, *range)) {
       last->limit = range->limit;
@@ -247,7 +247,7 @@ Use Graph::slice(Use operand, Label from, std::optional<Label> to, Dim start, Di
 namespace {
 
 // A piece that does not vary along its joined label has a real axis there nevertheless.
-Piece with_axis(Graph& graph, Piece piece) {
+ConcatPart with_axis(Graph& graph, ConcatPart piece) {
   if (!piece.label || contains(piece.use.flat(), *piece.label)) return piece;
   Pattern axes = piece.use.labels;
   axes.push_back({*piece.label});
@@ -260,7 +260,7 @@ Piece with_axis(Graph& graph, Piece piece) {
 
 Use Graph::concat(std::vector<Use> operands, const std::vector<std::optional<Label>>& pieces,
                   Label to) {
-  std::vector<Piece> parts;
+  std::vector<ConcatPart> parts;
   for (std::size_t j = 0; j < operands.size(); ++j) {
     parts.push_back(with_axis(*this, {std::move(operands[j]), pieces[j]}));
   }
@@ -268,12 +268,12 @@ Use Graph::concat(std::vector<Use> operands, const std::vector<std::optional<Lab
   if (parts.size() == 1 && parts[0].label && size(*parts[0].label) == size(to)) {
     return rename(parts[0].use, *parts[0].label, to);
   }
-  Draft draft{.kind = Kind::kConcat,
-              .name = "concat",
-              .dtype = parts[0].use.node->dtype,
-              .operands = {},
-              .out = {},
-              .roles = {{"o", {to}}}};
+  NodeDraft draft{.kind = Kind::kConcat,
+                  .name = "concat",
+                  .dtype = parts[0].use.node->dtype,
+                  .operands = {},
+                  .out = {},
+                  .roles = {{"o", {to}}}};
   Labels out{to};
   for (std::size_t j = 0; j < parts.size(); ++j) {
     Use use = std::move(parts[j].use);

@@ -21,7 +21,7 @@ struct Neighbours {
 
 class Numbering {
  public:
-  Numbering(const Draft& draft, LabelTable& table) : draft_(draft), table_(table) {}
+  Numbering(const NodeDraft& draft, LabelTable& table) : draft_(draft), table_(table) {}
   ~Numbering() {
     for (Label label : seen_) table_.scratch[label] = kNone;
   }
@@ -161,7 +161,7 @@ class Numbering {
     return sizes;
   }
 
-  const Draft& draft_;
+  const NodeDraft& draft_;
   LabelTable& table_;
   Labels seen_;  // by first appearance
   bool has_products_ = false;
@@ -179,6 +179,6 @@ Label LabelTable::add(Dim size, bool is_invented) {
   return static_cast<Label>(sizes.size()) - 1;
 }
 
-Numbered number(const Draft& draft, LabelTable& table) { return Numbering(draft, table).run(); }
+Numbered number(const NodeDraft& draft, LabelTable& table) { return Numbering(draft, table).run(); }
 
 }  // namespace jaxport::axis

@@ -13,7 +13,7 @@
 namespace jaxport::axis {
 
 // A node as a constructor asks for it: everything in context labels.
-struct Draft {
+struct NodeDraft {
   Kind kind;
   std::string_view name;
   DType dtype;
@@ -47,6 +47,6 @@ struct Numbered {
   Dims sizes;
   Pattern context;  // for each result axis its context labels
 };
-Numbered number(const Draft& draft, LabelTable& table);
+Numbered number(const NodeDraft& draft, LabelTable& table);
 
 }  // namespace jaxport::axis

@@ -104,7 +104,7 @@ const Node* Graph::Impl::find_or_add(StoredNode node) {
   return &nodes.back();
 }
 
-StoredNode Graph::Impl::to_node(Draft& draft, Numbered& numbered) {
+StoredNode Graph::Impl::to_node(NodeDraft& draft, Numbered& numbered) {
   StoredNode node;
   node.kind = draft.kind;
   node.name = draft.name;
@@ -119,7 +119,7 @@ StoredNode Graph::Impl::to_node(Draft& draft, Numbered& numbered) {
   return node;
 }
 
-Numbered Graph::Impl::number_operands(Draft& draft) {
+Numbered Graph::Impl::number_operands(NodeDraft& draft) {
   if (!draft.commutative) return number(draft, labels);
   std::ranges::stable_sort(draft.operands, {}, canonical_rank);
   Numbered numbered = number(draft, labels);
@@ -145,7 +145,7 @@ std::string path_of(const Node& node) {
 
 }  // namespace
 
-Use Graph::Impl::make(Draft draft) {
+Use Graph::Impl::make(NodeDraft draft) {
   Numbered numbered = number_operands(draft);
   Pattern context = std::move(numbered.context);
   StoredNode node = to_node(draft, numbered);

@@ -46,7 +46,7 @@ struct Graph::Impl {
   front::LocationId location = front::kNoLocation;
 
   // The node for a draft, existing or new, or a constant when all operands are small constants.
-  Use make(Draft draft);
+  Use make(NodeDraft draft);
   // A constant with the axes of `data`, seen over `context`; always with all its axes.
   Use plain_constant(Tensor data, std::string path, Pattern context);
   // A node without operands, over fresh labels of the given sizes.
@@ -61,8 +61,8 @@ struct Graph::Impl {
   std::string_view intern(std::string_view name);
   const Node* find_or_add(StoredNode node);
   // Canonical labels, and for commutative nodes the canonical order of operands.
-  Numbered number_operands(Draft& draft);
-  StoredNode to_node(Draft& draft, Numbered& numbered);
+  Numbered number_operands(NodeDraft& draft);
+  StoredNode to_node(NodeDraft& draft, Numbered& numbered);
 };
 
 }  // namespace jaxport::axis

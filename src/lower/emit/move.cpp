@@ -72,7 +72,7 @@ Dim rest_of(const Labels& dim, Label label, const Dims& sizes) {
 std::int64_t pick_index(const axis::Node& node) { return node.get<std::int64_t>("k"); }
 
 // Which part of the operand a pick or slice takes: nodes with equal pieces are siblings.
-Piece taken_piece(const axis::Node& node, std::string_view role) {
+AxisPiece taken_piece(const axis::Node& node, std::string_view role) {
   return label_pieces(node.edges[0].axes, node.sizes)[static_cast<std::size_t>(node.role(role)[0])];
 }
 
@@ -333,11 +333,12 @@ namespace {
 
 // Pieces of the operand as pieces of the result: each lies inside one label, which has a piece on
 // either side. False when some piece does not.
-bool rename_pieces(Layout& layout, const Labels& labels, const Pieces& from, const Pieces& to) {
-  auto rename = [&](Piece& piece) {
+bool rename_pieces(Layout& layout, const Labels& labels, const AxisPieces& from,
+                   const AxisPieces& to) {
+  auto rename = [&](AxisPiece& piece) {
     return std::ranges::any_of(labels, [&](Label label) {
-      const Piece& whole = from[static_cast<std::size_t>(label)];
-      const Piece& target = to[static_cast<std::size_t>(label)];
+      const AxisPiece& whole = from[static_cast<std::size_t>(label)];
+      const AxisPiece& target = to[static_cast<std::size_t>(label)];
       const auto inner = exact_div(piece.stride, whole.stride);
       if (!inner || !overlap(piece, whole) ||
           !exact_div(whole.stride * whole.size, piece.stride * piece.size)) {

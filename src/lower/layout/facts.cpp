@@ -139,7 +139,7 @@ std::optional<ConstantView> Facts::view_of(const Node* node) const {
   if (!operand) return std::nullopt;
   const auto pieces = label_pieces(edge.axes, node->sizes);
   auto stride = [&](axis::Label label) {
-    const Piece& piece = pieces[label];
+    const AxisPiece& piece = pieces[label];
     return operand->strides[piece.axis] * piece.stride.value();
   };
   ConstantView view{operand->base, operand->offset, {}};

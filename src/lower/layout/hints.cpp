@@ -155,15 +155,15 @@ MaybeWish operand_wish(const Facts& facts, const Node& node, std::size_t i, cons
 // apart stays whole, at its first appearance; nullopt when a label is missing.
 std::optional<Hint> seen_by(const Node& operand, const Arrangement& dims, const Edge& edge,
                             const Dims& sizes) {
-  const Pieces pieces = label_pieces(edge.axes, sizes),
-               own = label_pieces(operand.out, operand.sizes);
+  const AxisPieces pieces = label_pieces(edge.axes, sizes),
+                   own = label_pieces(operand.out, operand.sizes);
   LabelSet seen(operand.sizes.size());
   Hint hint;
   for (const Labels& labels : dims) {
     Labels dim;
     bool any = false;
     for (Label label : labels) {
-      const Piece& piece = pieces[static_cast<std::size_t>(label)];
+      const AxisPiece& piece = pieces[static_cast<std::size_t>(label)];
       if (piece.axis < 0) continue;
       any = true;
       const Labels& product = operand.out[static_cast<std::size_t>(piece.axis)];

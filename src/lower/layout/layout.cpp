@@ -20,7 +20,7 @@ using Boundaries = std::vector<std::vector<Dim>>;  // by axis: strides at which 
 
 void add_boundaries(const Layout& layout, Boundaries& boundaries) {
   for (const PhysicalDim& dim : layout) {
-    for (const Piece& piece : dim) {
+    for (const AxisPiece& piece : dim) {
       if (boundaries.size() <= static_cast<std::size_t>(piece.axis)) {
         boundaries.resize(static_cast<std::size_t>(piece.axis) + 1);
       }
@@ -33,7 +33,7 @@ void add_boundaries(const Layout& layout, Boundaries& boundaries) {
 }
 
 // Boundaries strictly inside a piece, from the outermost to the innermost.
-std::vector<Dim> inner_boundaries(const Piece& piece, const std::vector<Dim>& boundaries) {
+std::vector<Dim> inner_boundaries(const AxisPiece& piece, const std::vector<Dim>& boundaries) {
   const Dim end = piece.stride * piece.size;
   std::vector<Dim> inner;
   for (const Dim& at : boundaries) {
@@ -52,7 +52,7 @@ std::vector<Dim> inner_boundaries(const Piece& piece, const std::vector<Dim>& bo
 bool cut_side(Layout& layout, const Boundaries& boundaries) {
   for (PhysicalDim& dim : layout) {
     PhysicalDim pieces;
-    for (const Piece& piece : dim) {
+    for (const AxisPiece& piece : dim) {
       auto inner = inner_boundaries(piece, boundaries[piece.axis]);
       inner.push_back(piece.stride);
       Dim end = piece.stride * piece.size;
@@ -80,7 +80,7 @@ class Planner {
  public:
   Planner(const Layout& to, const Layout& to_as_asked) : to_(to), asked_(to_as_asked) {
     for (const PhysicalDim& dim : to) {
-      for (const Piece& piece : dim) {
+      for (const AxisPiece& piece : dim) {
         pieces_.push_back(piece);
         dim_of_.push_back(static_cast<int>(&dim - to.data()));
       }
@@ -92,7 +92,7 @@ class Planner {
     std::size_t count = 0;
     for (const PhysicalDim& dim : from) {
       auto& at = result.emplace_back();
-      for (const Piece& piece : dim) {
+      for (const AxisPiece& piece : dim) {
         auto found = std::ranges::find(pieces_, piece);
         if (found == pieces_.end()) return std::nullopt;
         at.push_back(static_cast<int>(found - pieces_.begin()));
@@ -208,14 +208,14 @@ class Planner {
 
   const Layout& to_;
   const Layout& asked_;
-  Pieces pieces_;
+  AxisPieces pieces_;
   std::vector<int> dim_of_;  // which dim of the target a piece lies in
 };
 
 }  // namespace
 
-Pieces label_pieces(const axis::Pattern& axes, const Dims& sizes) {
-  Pieces pieces(sizes.size());
+AxisPieces label_pieces(const axis::Pattern& axes, const Dims& sizes) {
+  AxisPieces pieces(sizes.size());
   for (std::size_t axis = 0; axis < axes.size(); ++axis) {
     Dim stride = 1;
     for (auto label = axes[axis].rbegin(); label != axes[axis].rend(); ++label) {
@@ -227,13 +227,13 @@ Pieces label_pieces(const axis::Pattern& axes, const Dims& sizes) {
   return pieces;
 }
 
-Layout to_layout(const Arrangement& arrangement, const Pieces& pieces) {
+Layout to_layout(const Arrangement& arrangement, const AxisPieces& pieces) {
   Layout layout;
   layout.reserve(arrangement.size());
   for (const axis::Labels& labels : arrangement) {
     PhysicalDim& dim = layout.emplace_back();
     for (axis::Label label : labels) {
-      const Piece& piece = pieces[label];
+      const AxisPiece& piece = pieces[label];
       if (piece.axis >= 0) dim.push_back(piece);
     }
   }
@@ -241,21 +241,21 @@ Layout to_layout(const Arrangement& arrangement, const Pieces& pieces) {
 }
 
 Arrangement to_arrangement(const Layout& layout, const axis::Pattern& axes, const Dims& sizes) {
-  const Pieces pieces = label_pieces(axes, sizes);
-  const auto holds = [&](const Piece& piece, axis::Label label) {
+  const AxisPieces pieces = label_pieces(axes, sizes);
+  const auto holds = [&](const AxisPiece& piece, axis::Label label) {
     return overlap(piece, pieces[label]);
   };
   // Of [4 B] seen as (B 4) nothing can be said about where the labels lie.
   const auto is_seen = [&](axis::Label label) {
     return std::ranges::any_of(layout, [&](const PhysicalDim& dim) {
-      return std::ranges::any_of(dim, [&](const Piece& piece) { return holds(piece, label); });
+      return std::ranges::any_of(dim, [&](const AxisPiece& piece) { return holds(piece, label); });
     });
   };
   LabelSet done(sizes.size());
   Arrangement result;
   for (const PhysicalDim& dim : layout) {
     axis::Labels labels;
-    for (const Piece& piece : dim) {
+    for (const AxisPiece& piece : dim) {
       const axis::Labels& axis = axes[piece.axis];
       const bool is_whole = !std::ranges::all_of(axis, is_seen);
       for (axis::Label label : axis) {
@@ -274,7 +274,7 @@ Layout merged(const Layout& layout) {
   result.reserve(layout.size());
   for (const PhysicalDim& dim : layout) {
     PhysicalDim& out = result.emplace_back();
-    for (const Piece& piece : dim) {
+    for (const AxisPiece& piece : dim) {
       if (!out.empty() && out.back().axis == piece.axis &&
           out.back().stride == piece.stride * piece.size) {
         out.back() = {piece.axis, piece.stride, out.back().size * piece.size};
@@ -291,7 +291,7 @@ Dims sizes_of(const Layout& layout) {
   sizes.reserve(layout.size());
   for (const PhysicalDim& dim : layout) {
     Dim size = 1;
-    for (const Piece& piece : dim) size = size * piece.size;
+    for (const AxisPiece& piece : dim) size = size * piece.size;
     sizes.push_back(size);
   }
   return sizes;
@@ -310,13 +310,13 @@ bool cut(Layout& lhs, Layout& rhs) {
   return cut_side(lhs, boundaries) && cut_side(rhs, boundaries);
 }
 
-bool overlap(const Piece& a, const Piece& b) {
+bool overlap(const AxisPiece& a, const AxisPiece& b) {
   if (a.axis != b.axis) return false;
   const Dim a_end = a.stride * a.size, b_end = b.stride * b.size;
   if (a.stride.is_static() && b.stride.is_static() && a_end.is_static() && b_end.is_static()) {
     return std::max(a.stride.value(), b.stride.value()) < std::min(a_end.value(), b_end.value());
   }
-  auto starts_inside = [](const Piece& inner, const Piece& outer, const Dim& outer_end) {
+  auto starts_inside = [](const AxisPiece& inner, const AxisPiece& outer, const Dim& outer_end) {
     if (!exact_div(inner.stride, outer.stride)) return false;
     auto rest = exact_div(outer_end, inner.stride);
     return rest && !rest->is_one();
@@ -330,10 +330,10 @@ namespace {
 Layout whole_axes(const Layout& layout) {
   Layout whole;
   for (const PhysicalDim& dim : layout) {
-    for (const Piece& piece : dim) {
+    for (const AxisPiece& piece : dim) {
       auto axis = std::ranges::find_if(
           whole, [&](const PhysicalDim& found) { return found[0].axis == piece.axis; });
-      if (axis == whole.end()) axis = whole.insert(whole.end(), {Piece{piece.axis, 1, 1}});
+      if (axis == whole.end()) axis = whole.insert(whole.end(), {AxisPiece{piece.axis, 1, 1}});
       (*axis)[0].size = (*axis)[0].size * piece.size;
     }
   }

@@ -14,22 +14,22 @@ namespace jaxport::lower {
 
 // Part of an axis: index = stride * i + …, for 0 <= i < size. A label l on an edge axis (l1 … lk)
 // is the piece whose stride is the product of the sizes after it.
-struct Piece {
+struct AxisPiece {
   std::int32_t axis = -1;
   Dim stride = 1, size = 1;
-  friend bool operator==(const Piece&, const Piece&) = default;
+  friend bool operator==(const AxisPiece&, const AxisPiece&) = default;
 };
-using PhysicalDim = absl::InlinedVector<Piece, 2>;  // a row-major product; empty = a unit dim
+using PhysicalDim = absl::InlinedVector<AxisPiece, 2>;  // a row-major product; empty = a unit dim
 using Layout = absl::InlinedVector<PhysicalDim, 4>;
-using Pieces = absl::InlinedVector<Piece, 4>;
+using AxisPieces = absl::InlinedVector<AxisPiece, 4>;
 
 // The same in labels of one node: what emission decides on.
 using Arrangement = axis::Pattern;
 
-// Piece of each label of an edge; axis -1 for labels that the operand lacks.
-Pieces label_pieces(const axis::Pattern& axes, const Dims& sizes);
+// The piece of each label of an edge; axis -1 for labels that the operand lacks.
+AxisPieces label_pieces(const axis::Pattern& axes, const Dims& sizes);
 // Labels that the operand lacks are left out.
-Layout to_layout(const Arrangement& arrangement, const Pieces& pieces);
+Layout to_layout(const Arrangement& arrangement, const AxisPieces& pieces);
 // A layout in the labels that run over the axes of its value. A label that the layout tears apart
 // stays whole, at its first appearance; so does an axis of which symbolic sizes hide the parts.
 Arrangement to_arrangement(const Layout& layout, const axis::Pattern& axes, const Dims& sizes);
@@ -55,7 +55,7 @@ std::optional<std::vector<Step>> conversion(const Layout& from, const Layout& to
 
 // Whether two pieces share a part of their axis: exact for static sizes, by divisibility for
 // symbolic ones.
-bool overlap(const Piece& a, const Piece& b);
+bool overlap(const AxisPiece& a, const AxisPiece& b);
 
 // Splits both sides at the union of their boundaries, so that they consist of equal pieces.
 bool cut(Layout& lhs, Layout& rhs);

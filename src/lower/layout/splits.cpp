@@ -129,7 +129,7 @@ class Cutter {
 
   const Node& node_;
   LabelSet free_;
-  Pieces pieces_;
+  AxisPieces pieces_;
   std::vector<Cuts> cuts_;  // by label
 };
 

@@ -115,10 +115,10 @@ class ComponentExpansion {
 // --- constants
 
 constexpr std::int64_t kLargestCompared = 65'536;
-constexpr std::size_t kMostNodes = 32;
 
 // Computed from literals, small weights and counters alone, within a bounded number of nodes.
 bool is_known(const axis::Node* root) {
+  constexpr std::size_t kMostNodes = 32;
   std::vector<const axis::Node*> seen{root};
   for (std::size_t next = 0; next < seen.size(); ++next) {
     const axis::Node& node = *seen[next];

@@ -10,6 +10,7 @@
 
 #include "raise/algebra/views.h"
 #include "raise/rules/activation.h"
+#include "support/tensor.h"
 
 namespace jaxport::raise {
 namespace {
@@ -20,8 +21,6 @@ using axis::Use;
 
 constexpr std::size_t kMaxExpanded = 24;
 constexpr std::size_t kMaxOperands = 3;
-
-double nan_min(double a, double b) { return -nan_max(-a, -b); }
 
 std::int64_t exponent_of(const Node& node) {
   const front::Attr* y = node.attr("y");
@@ -57,14 +56,11 @@ Form raised_to(const Form& base, double exponent) {
   return is_small ? power(base, static_cast<int>(exponent)) : Form::unknown(base.piece());
 }
 
-double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 double sign(double x) { return std::isnan(x) ? x : double((x > 0) - (x < 0)); }
 double erfc(double x) { return std::erfc(x); }
 Form erfc(const Form& x) { return 1 - erf(x); }
 double exp2(double x) { return std::exp2(x); }
 Form exp2(const Form& x) { return exp(x * std::numbers::ln2); }
-double max(double a, double b) { return nan_max(a, b); }
-double min(double a, double b) { return nan_min(a, b); }
 using std::abs, std::erf, std::exp, std::expm1, std::log, std::log1p, std::tanh;
 
 // One formula for numbers and for forms.
@@ -173,16 +169,10 @@ constexpr double kFamous[] = {
     1.0507009873554805 * 1.6732632423543772,
 };
 
-double rounded(double value, DType dtype) {
-  const auto narrow = static_cast<float>(value);
-  if (dtype == DType::kBF16) return bf16_to_float(float_to_bf16(narrow));
-  return f16_to_float(float_to_f16(narrow));
-}
-
 double unrounded(double value, DType dtype) {
   if (dtype != DType::kBF16 && dtype != DType::kF16) return value;
   for (double famous : kFamous) {
-    if (std::abs(value) == rounded(famous, dtype)) return std::copysign(famous, value);
+    if (std::abs(value) == rounded_to(dtype, famous)) return std::copysign(famous, value);
   }
   return value;
 }

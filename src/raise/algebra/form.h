@@ -12,6 +12,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -88,11 +89,18 @@ inline Form operator/(double a, const Form& b) { return Form(b.piece(), a) / b; 
 Form power(const Form& a, int exponent);
 Form max(const Form& a, const Form& b);
 Form min(const Form& a, const Form& b);
+inline Form max(const Form& a, double b) { return max(a, Form(a.piece(), b)); }
+inline Form min(const Form& a, double b) { return min(a, Form(a.piece(), b)); }
 Form abs(const Form& a);
 Form sign(const Form& a);
 Form expm1(const Form& a);
 Form log1p(const Form& a);
 Form logistic(const Form& a);
 Form tanh(const Form& a);
+
+// The same of numbers, as lax computes them: NaN wins.
+inline double max(double a, double b) { return a > b || std::isnan(a) ? a : b; }
+inline double min(double a, double b) { return -max(-a, -b); }
+inline double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 }  // namespace jaxport::raise

@@ -31,7 +31,7 @@ constexpr double kAbsorbing = -1e30;
 constexpr double kLowestFinite = Preferences::kLowestFill;
 // From one absorbing fill to the next; kLowestFinite allows six of them.
 constexpr double kStep = 16;
-constexpr std::size_t kMostFills = 6, kMostSummands = 4;
+constexpr std::size_t kMostFills = 6, kMostAdded = 4;
 constexpr std::int64_t kMostElements = 1 << 20;
 
 double largest(DType dtype) {
@@ -96,7 +96,7 @@ std::vector<double> absorbing_fills(const std::vector<double>& fills) {
 double finite_fill(double fill) { return std::isinf(fill) ? fill : std::max(fill, kLowestFinite); }
 
 bool sums_stay_in_order(const std::vector<double>& fills) {
-  if (fills.size() > kMostSummands) return false;
+  if (fills.size() > kMostAdded) return false;
   std::vector<double> changed;
   for (double fill : fills) changed.push_back(finite_fill(fill));
   const std::vector<float> before = subset_sums(fills), after = subset_sums(changed);
@@ -113,7 +113,7 @@ bool sums_stay_in_order(const std::vector<double>& fills) {
 
 namespace {
 
-std::optional<Range> range_of(const Tensor& values) {
+std::optional<Range> range_of_values(const Tensor& values) {
   Range range{kInfinity, -kInfinity, true};
   for (std::int64_t i = 0; i < values.size(); ++i) {
     const double value = values.at(i);
@@ -141,7 +141,7 @@ std::optional<Range> range_of_closed(Graph& graph, const Use& use) {
   std::int64_t elements = 1;
   for (Label label : order) elements *= graph.size(label).value();
   if (elements > kMostElements) return std::nullopt;
-  return range_of(evaluated(graph, use, order));
+  return range_of_values(evaluated(graph, use, order));
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ std::optional<Range> range_of(Graph& graph, const Use& use) {
   if (is_pointwise(use, "select_n") && use.node->edges.size() == 3) {
     return either(range_of(graph, graph.child(use, 1)), range_of(graph, graph.child(use, 2)));
   }
-  if (use.node->kind == Kind::kConstant) return range_of(use.node->data);
+  if (use.node->kind == Kind::kConstant) return range_of_values(use.node->data);
   return range_of_closed(graph, use);
 }
 
@@ -213,12 +213,6 @@ bool may_cancel(double fill, double literal) {
 
 // --- clamps
 
-namespace {
-
-bool is_zero(const Graph& graph, const Use& use) { return graph.scalar_value(use) == 0.0; }
-
-}  // namespace
-
 Use clamped_at_zero(Graph& graph, const Use& use) {
   if (is_pointwise(use, "select_n") && use.node->edges.size() == 3) {
     const Use test = graph.child(use, 0), u = graph.child(use, 1);
@@ -237,14 +231,14 @@ Use clamped_at_zero(Graph& graph, const Use& use) {
 
 namespace {
 
-constexpr std::size_t kMostNodes = 96;
+constexpr std::size_t kMostSources = 96;
 using Nodes = std::unordered_set<const axis::Node*>;
 
 // The node and what it is computed from, as far as the bound allows.
 Nodes unsorted_sources(const axis::Node& root) {
   Nodes unsorted_seen{&root};
   std::vector<const axis::Node*> pending{&root};
-  for (std::size_t next = 0; next < pending.size() && pending.size() < kMostNodes; ++next) {
+  for (std::size_t next = 0; next < pending.size() && pending.size() < kMostSources; ++next) {
     for (const axis::Edge& edge : pending[next]->edges) {
       if (unsorted_seen.insert(edge.node).second) pending.push_back(edge.node);
     }
@@ -258,6 +252,7 @@ bool is_number(const axis::Node& node) {
 
 // Computed from constants and from what `of` is computed from, in a bounded number of nodes.
 bool is_made_of(const axis::Node& value, const axis::Node& of) {
+  if (value.edges.size() == 1 && value.edges[0].node == &of) return true;  // the usual maximum
   const Nodes unsorted_known = unsorted_sources(of);
   Nodes unsorted_seen{&value};
   std::vector<const axis::Node*> pending{&value};
@@ -269,7 +264,7 @@ bool is_made_of(const axis::Node& value, const axis::Node& of) {
     for (const axis::Edge& edge : node.edges) {
       if (unsorted_seen.insert(edge.node).second) pending.push_back(edge.node);
     }
-    if (unsorted_seen.size() > kMostNodes) return false;
+    if (unsorted_seen.size() > kMostSources) return false;
   }
   return true;
 }
@@ -320,7 +315,7 @@ bool is_made_of_maxima(const axis::Node& value, const axis::Node& of) {
     for (const axis::Edge& edge : node.edges) {
       if (unsorted_seen.insert(edge.node).second) pending.push_back(edge.node);
     }
-    if (unsorted_seen.size() > kMostNodes) return false;
+    if (unsorted_seen.size() > kMostSources) return false;
   }
   return value.kind != axis::Kind::kConstant;
 }

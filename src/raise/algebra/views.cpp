@@ -252,6 +252,8 @@ bool is_pointwise(const Use& use, std::string_view name) {
   return use.node->is(Kind::kPointwise, name);
 }
 
+bool is_zero(const Graph& graph, const Use& use) { return graph.scalar_value(use) == 0; }
+
 bool is_sum(const Use& use) { return use.node->is(Kind::kReduce, "reduce_sum"); }
 
 Use squared(Graph& graph, const Use& use) {

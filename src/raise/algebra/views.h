@@ -64,6 +64,7 @@ std::optional<Reduction> centred(axis::Graph& graph, const axis::Use& use);
 
 // --- small facts
 bool is_pointwise(const axis::Use& use, std::string_view name);
+bool is_zero(const axis::Graph& graph, const axis::Use& use);
 bool is_sum(const axis::Use& use);  // reduce_sum
 // The operand of x^2, or an empty Use.
 axis::Use squared(axis::Graph& graph, const axis::Use& use);

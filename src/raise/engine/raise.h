@@ -45,7 +45,7 @@ class Matcher {
 // raise and what it must leave is in tests/golden/raise/rules/<name>.jir.
 struct Rule {
   std::string_view name;
-  std::span<const std::string_view> roots;
+  std::vector<std::string_view> roots;
   axis::Use (*match)(const Matcher&, const axis::Use&);
 };
 

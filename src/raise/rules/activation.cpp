@@ -17,18 +17,13 @@ namespace {
 using axis::Graph;
 using axis::Use;
 
-// --- numbers: what <cmath> lacks
-double max(double a, double b) { return nan_max(a, b); }
-double min(double a, double b) { return -nan_max(-a, -b); }
+// --- numbers: what <cmath> and form.h lack
 double clamp(double lo, double x, double hi) { return min(max(x, lo), hi); }
-double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 double cube(double x) { return x * x * x; }
 double kept_above(double x, double threshold) { return x > threshold ? x : 0; }
 
 // --- forms: what form.h lacks
 Form cube(const Form& x) { return power(x, 3); }
-Form max(const Form& a, double b) { return max(a, Form(a.piece(), b)); }
-Form min(const Form& a, double b) { return min(a, Form(a.piece(), b)); }
 Form clamp(double lo, const Form& x, double hi) { return min(max(x, lo), hi); }
 Form kept_above(const Form& x, double threshold) {
   const Form zero(x.piece(), 0);
@@ -214,8 +209,6 @@ constexpr Activation kActivations[] = {
 }  // namespace
 
 std::span<const Activation> activations() { return kActivations; }
-
-double nan_max(double a, double b) { return a > b || std::isnan(a) ? a : b; }
 
 const Activation* find_activation(std::string_view name) {
   const auto* found = std::ranges::find(kActivations, name, &Activation::name);

@@ -39,8 +39,6 @@ struct Activation {
 std::span<const Activation> activations();
 const Activation* find_activation(std::string_view name);  // nullptr: not one of them
 
-double nan_max(double a, double b);  // as lax.max: NaN wins
-
 // The attribute of activations that have one; 0 without.
 struct AlphaAttr {
   double alpha = 0;

@@ -68,20 +68,13 @@ bool is_like(Samples& samples, const Candidate& candidate) {
   return true;
 }
 
-double rounded(double value, DType dtype) {
-  if (dtype == DType::kF64) return value;
-  const auto narrow = static_cast<float>(value);
-  if (dtype == DType::kBF16) return bf16_to_float(float_to_bf16(narrow));
-  return dtype == DType::kF16 ? f16_to_float(float_to_f16(narrow)) : narrow;
-}
-
 // alpha is what the node will have: ONNX keeps it in f32.
 std::optional<Candidate> candidate_for(const Activation& activation, const Cone& cone,
                                        DType dtype) {
   if (activation.alpha.is_empty()) return Candidate{&activation, 0};
   const bool is_narrow = dtype != DType::kF64 && !activation.alpha.is_jump;
-  const double alpha = rounded(activation.solve([&](double x) { return cone.at(x); }),
-                               is_narrow ? DType::kF32 : dtype);
+  const double alpha = rounded_to(is_narrow ? DType::kF32 : dtype,
+                                  activation.solve([&](double x) { return cone.at(x); }));
   if (!activation.alpha.has(alpha)) return std::nullopt;
   return Candidate{&activation, alpha};
 }
@@ -177,14 +170,13 @@ Use match_activation(const Matcher& m, const Use& root) {
   return found;
 }
 
-// The names at which the spelling of an activation may end.
-constexpr std::string_view kRoots[] = {"add", "clamp", "div", "log",      "log1p",
-                                       "max", "min",   "mul", "select_n", "sub"};
-
 std::vector<Rule> one_rule_each() {
+  // The names at which the spelling of an activation may end.
+  const std::vector<std::string_view> roots = {"add", "clamp", "div", "log",      "log1p",
+                                               "max", "min",   "mul", "select_n", "sub"};
   std::vector<Rule> rules;
   for (const Activation& activation : activations()) {
-    rules.push_back({activation.name, kRoots, match_activation});
+    rules.push_back({activation.name, roots, match_activation});
   }
   return rules;
 }

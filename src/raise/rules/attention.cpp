@@ -323,13 +323,12 @@ Use match_attention(const Matcher& m, const Use& root) {
   return root.node->kind == Kind::kContract ? match_contraction(m, root) : match_quotient(m, root);
 }
 
-constexpr std::string_view kRoots[] = {"contract", "div", "mul"};
-
-constexpr Rule kRules[] = {{"attention", kRoots, match_attention}};
-
 }  // namespace
 
-Rules attention_rules() { return kRules; }
+Rules attention_rules() {
+  static const Rule kRules[] = {{"attention", {"contract", "div", "mul"}, match_attention}};
+  return kRules;
+}
 
 Use AttentionOp::expand() const {
   constexpr double kNever = -std::numeric_limits<double>::infinity();

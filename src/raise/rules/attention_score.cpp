@@ -16,7 +16,7 @@ using axis::Labels;
 using axis::Use;
 
 // Sums and products are searched on both sides; this many nodes are looked at in all.
-constexpr int kMostNodes = 64;
+constexpr int kMostPeeled = 64;
 
 // `outer` is what the part at hand is multiplied with on its way out.
 class Peeler {
@@ -146,7 +146,7 @@ class Peeler {
 
   Graph& graph_;
   const Labels& along_;
-  int nodes_left_ = kMostNodes;
+  int nodes_left_ = kMostPeeled;
   const char* reason_ = "no contraction of a query and a key under the softmax";
 };
 

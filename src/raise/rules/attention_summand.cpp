@@ -54,10 +54,10 @@ struct Item {
   bool never() const { return is_mask() && fill == kNever; }
 };
 
-class Reading {
+class ScoreReading {
  public:
-  Reading(Graph& graph, const Score& score, const Weights& weights, const Labels& along,
-          const Labels& rows, DType dtype)
+  ScoreReading(Graph& graph, const Score& score, const Weights& weights, const Labels& along,
+               const Labels& rows, DType dtype)
       : graph_(graph),
         weights_(weights),
         along_(along),
@@ -74,8 +74,8 @@ class Reading {
   }
 
   SummandOrReason run() {
-    for (auto step : {&Reading::compare_guards, &Reading::find_causal, &Reading::compare_fills,
-                      &Reading::find_empty_rows}) {
+    for (auto step : {&ScoreReading::compare_guards, &ScoreReading::find_causal,
+                      &ScoreReading::compare_fills, &ScoreReading::find_empty_rows}) {
       if (const char* reason = (this->*step)()) return {{}, reason};
     }
     build();
@@ -355,7 +355,7 @@ class Reading {
 
 SummandOrReason summand_of(Graph& graph, const Score& score, const Weights& weights,
                            const Labels& along, const Labels& rows, DType dtype) {
-  return Reading(graph, score, weights, along, rows, dtype).run();
+  return ScoreReading(graph, score, weights, along, rows, dtype).run();
 }
 
 }  // namespace jaxport::raise

@@ -7,6 +7,7 @@
 #include "axis/graph/expr.h"
 #include "axis/graph/pattern.h"
 #include "front/params.h"
+#include "raise/algebra/part.h"
 #include "raise/algebra/polynomial.h"
 #include "raise/algebra/views.h"
 
@@ -89,12 +90,6 @@ class Body {
 
 bool is_logistic(const Use& use) { return is_pointwise(use, "logistic"); }
 bool is_tanh(const Use& use) { return is_pointwise(use, "tanh"); }
-
-Use renamed(const Use& use, Label from, Label to) {
-  axis::Substitution names;
-  names.set(from, {to});
-  return names(use);
-}
 
 // Reads the gates of a cell whose output is the carry `h`.
 class Gates {
@@ -188,7 +183,7 @@ class Gates {
       before_ = graph_.label(graph_.size(kept[0]));
     }
     if (*hidden_ != kept[0]) return {};
-    return {renamed(of, over[0], kept[0]), renamed(weights, over[0], before_)};
+    return {renamed(of, over[0], {kept[0]}), renamed(weights, over[0], {before_})};
   }
 
   bool is_reset(const Use& reset, Candidate& into) {
@@ -233,7 +228,7 @@ class Gates {
   std::string problem_;
 };
 
-Reading miss(std::string_view rule, std::string problem) {
+CellReading miss(std::string_view rule, std::string problem) {
   return {std::nullopt, rule, std::move(problem)};
 }
 
@@ -293,7 +288,7 @@ std::optional<CellUpdate> update_of(const Polynomial& sum, const Use& state) {
 }
 
 // h' = o*tanh(c')
-Reading read_lstm(Body& body, std::size_t index, const Carry& h, const Polynomial& next) {
+CellReading read_lstm(Body& body, std::size_t index, const Carry& h, const Polynomial& next) {
   if (next.size() != 1) return {};
   const auto output = pair_of(next[0], [](const Use& use) { return !is_tanh(use); });
   if (!output || !is_tanh(output->second)) return {};
@@ -341,7 +336,7 @@ std::optional<Blend> blend_of(const Polynomial& sum) {
   return blend.to ? std::optional(blend) : std::nullopt;
 }
 
-Reading read_gru(Body& body, std::size_t index, const Carry& h, const Polynomial& next) {
+CellReading read_gru(Body& body, std::size_t index, const Carry& h, const Polynomial& next) {
   const auto blend = blend_of(next);
   if (!blend) return {};
   // Where z brings the new value instead of the old one, 1 - sigmoid(a) = sigmoid(-a).
@@ -365,7 +360,7 @@ Reading read_gru(Body& body, std::size_t index, const Carry& h, const Polynomial
   return {std::move(cell), "gru", ""};
 }
 
-Reading read_rnn(Body& body, std::size_t index, const Carry& h, const Polynomial& next) {
+CellReading read_rnn(Body& body, std::size_t index, const Carry& h, const Polynomial& next) {
   if (next.size() != 1 || next[0].factors.size() != 1 || next[0].coefficient != 1) return {};
   const Use& value = next[0].factors[0];
   if (value.node->kind != Kind::kPointwise || value.node->edges.size() != 1) return {};
@@ -382,19 +377,19 @@ Reading read_rnn(Body& body, std::size_t index, const Carry& h, const Polynomial
 
 }  // namespace
 
-Reading read_cell(const Node& scan) {
+CellReading read_cell(const Node& scan) {
   // Every result of the loop is read on its own; a cell has few.
   constexpr std::size_t kMostResults = 8;
   if (scan.prim->out.size() > kMostResults) return {};
   Body body(scan);
-  Reading nearly;
+  CellReading nearly;
   for (std::size_t i = 0; i < body.carries(); ++i) {
     const auto h = body.carry(i);
     if (!h || !is_float(h->next.node->dtype)) continue;
     const auto next = body.polynomial_of(h->next);
     if (!next) continue;
     for (const auto read : {read_lstm, read_gru, read_rnn}) {
-      Reading reading = read(body, i, *h, *next);
+      CellReading reading = read(body, i, *h, *next);
       if (reading.cell) return reading;
       if (!reading.problem.empty()) nearly = std::move(reading);
     }

@@ -39,11 +39,11 @@ struct Cell {
 };
 
 // A cell, or a remark on the one that it nearly is; neither when the body is something else.
-struct Reading {
+struct CellReading {
   std::optional<Cell> cell;
   std::string_view rule;
   std::string problem;
 };
-Reading read_cell(const axis::Node& scan);
+CellReading read_cell(const axis::Node& scan);
 
 }  // namespace jaxport::raise

@@ -111,7 +111,7 @@ Use match_product(const Matcher& m, const Use& root, bool center, std::string_vi
   return {};
 }
 
-struct Summand {
+struct NormSummand {
   double sign;
   Use use;
   Product product;
@@ -120,7 +120,7 @@ struct Summand {
 constexpr int kMaxSummandDepth = 3;
 
 void collect_summands(Graph& graph, const Use& use, double sign, int depth,
-                      std::vector<Summand>& into) {
+                      std::vector<NormSummand>& into) {
   const bool is_sub = is_pointwise(use, "sub");
   if (depth > 0 && (is_sub || is_pointwise(use, "add"))) {
     collect_summands(graph, graph.child(use, 0), sign, depth - 1, into);
@@ -145,7 +145,7 @@ const Power* single_extra(const std::vector<Power>& rest, const std::vector<Powe
 
 // a = x * i * w and b = -mean_a(x) * i * w, where i = u^-1/2 is factor `root` of a. Returns
 // norm(x) * w.
-Use cancel_mean(Graph& graph, const Summand& a, std::size_t root, const Summand& b,
+Use cancel_mean(Graph& graph, const NormSummand& a, std::size_t root, const NormSummand& b,
                 const Moment& moment) {
   const auto& powers = a.product.powers;
   const auto inverse = std::ranges::find(b.product.powers, powers[root]);
@@ -174,7 +174,7 @@ Use cancel_mean(Graph& graph, const Summand& a, std::size_t root, const Summand&
   return multiply(coefficient, norm(x, over, moment), rest->powers);
 }
 
-Use add_others(Use result, const std::vector<Summand>& summands, std::size_t i, std::size_t j) {
+Use add_others(Use result, const std::vector<NormSummand>& summands, std::size_t i, std::size_t j) {
   for (std::size_t k = 0; k < summands.size(); ++k) {
     if (k == i || k == j) continue;
     result = summands[k].sign > 0 ? result + summands[k].use : result - summands[k].use;
@@ -184,7 +184,7 @@ Use add_others(Use result, const std::vector<Summand>& summands, std::size_t i, 
 
 // x * i * w + (b - mean * i * w), the spelling of keras
 Use match_sum(const Matcher& m, const Use& root) {
-  std::vector<Summand> summands;
+  std::vector<NormSummand> summands;
   collect_summands(m.graph, root, 1, kMaxSummandDepth, summands);
   for (std::size_t i = 0; i < summands.size(); ++i) {
     const auto& powers = summands[i].product.powers;
@@ -218,16 +218,15 @@ Use match_rms_norm(const Matcher& m, const Use& root) {
   return match_product(m, root, false, "rms_norm");
 }
 
-constexpr std::string_view kLayerNormRoots[] = {"add", "div", "mul", "sub"};
-constexpr std::string_view kRmsNormRoots[] = {"div", "mul"};
-constexpr Rule kRules[] = {
-    {"layer_norm", kLayerNormRoots, match_layer_norm},
-    {"rms_norm", kRmsNormRoots, match_rms_norm},
-};
-
 }  // namespace
 
-Rules norm_rules() { return kRules; }
+Rules norm_rules() {
+  static const Rule kRules[] = {
+      {"layer_norm", {"add", "div", "mul", "sub"}, match_layer_norm},
+      {"rms_norm", {"div", "mul"}, match_rms_norm},
+  };
+  return kRules;
+}
 
 Use NormOp::expand() const {
   const DType dtype = sum_type(x.node->dtype);

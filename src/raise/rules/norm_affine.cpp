@@ -83,15 +83,14 @@ Use absorb(const Matcher& m, const Use& root, const Absorption& what) {
 Use match_scale(const Matcher& m, const Use& root) { return absorb(m, root, kScale); }
 Use match_bias(const Matcher& m, const Use& root) { return absorb(m, root, kBias); }
 
-constexpr std::string_view kScaleRoots[] = {"mul"};
-constexpr std::string_view kBiasRoots[] = {"add"};
-constexpr Rule kRules[] = {
-    {"norm_scale", kScaleRoots, match_scale},
-    {"norm_bias", kBiasRoots, match_bias},
-};
-
 }  // namespace
 
-Rules norm_affine_rules() { return kRules; }
+Rules norm_affine_rules() {
+  static const Rule kRules[] = {
+      {"norm_scale", {"mul"}, match_scale},
+      {"norm_bias", {"add"}, match_bias},
+  };
+  return kRules;
+}
 
 }  // namespace jaxport::raise

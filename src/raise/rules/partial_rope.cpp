@@ -109,12 +109,12 @@ Use match_partial_rope(const Matcher& m, const Use& root) {
   return make(PartialRopeOp{value, cos, sin, pairs, join.whole, head.back() == p}, value.flat());
 }
 
-constexpr std::string_view kRoots[] = {"concat", "stack"};
-constexpr Rule kRules[] = {{"partial_rope", kRoots, match_partial_rope}};
-
 }  // namespace
 
-Rules partial_rope_rules() { return kRules; }
+Rules partial_rope_rules() {
+  static const Rule kRules[] = {{"partial_rope", {"concat", "stack"}, match_partial_rope}};
+  return kRules;
+}
 
 namespace {
 

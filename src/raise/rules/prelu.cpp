@@ -28,8 +28,6 @@ bool is_finite_constant(const Graph& graph, const Use& use) {
   return true;
 }
 
-bool is_zero(const Graph& graph, const Use& use) { return graph.scalar_value(use) == 0; }
-
 // The operand of max(x, 0).
 Use positive_part(Graph& graph, const Use& use) {
   if (is_pointwise(use, "relu")) return graph.child(use, 0);
@@ -111,12 +109,12 @@ Use match_prelu(const Matcher& m, const Use& root) {
   return is_pointwise(root, "select_n") ? match_select(m, root) : match_parts(m, root);
 }
 
-constexpr std::string_view kRoots[] = {"add", "select_n", "sub"};
-constexpr Rule kRules[] = {{"prelu", kRoots, match_prelu}};
-
 }  // namespace
 
-Rules prelu_rules() { return kRules; }
+Rules prelu_rules() {
+  static const Rule kRules[] = {{"prelu", {"add", "select_n", "sub"}, match_prelu}};
+  return kRules;
+}
 
 Use PreluOp::expand() const {
   const Use keeps = ge(x, 0);

@@ -30,7 +30,7 @@ using axis::Node;
 using axis::Use;
 using axis::View;
 
-bool is_zero(const Node* node) {
+bool is_all_zero(const Node* node) {
   while (node->kind == Kind::kRelayout) node = node->edges[0].node;
   if (node->kind != Kind::kConstant) return false;
   const std::byte* bytes = node->data.data.get();
@@ -82,7 +82,7 @@ class Assembly {
     for (std::size_t carry : cell_.state) {
       const std::size_t i = carry + front::ScanParams::read(scan_.prim->eqn).consts;
       views.push_back({hoist_.operand(i, state_), {{}, batch_, {hidden_}}});
-      starts_at_zero = starts_at_zero && is_zero(scan_.edges[i].node);
+      starts_at_zero = starts_at_zero && is_all_zero(scan_.edges[i].node);
     }
     views.push_back({x_, {{step_}, batch_, features_}});
     std::vector<Use> operands;
@@ -213,7 +213,7 @@ class Results {
 Use match_recurrent(const Matcher& m, const Use& root) {
   const Node& scan = *root.node;
   if (scan.kind != Kind::kPrim) return {};
-  const Reading reading = read_cell(scan);
+  const CellReading reading = read_cell(scan);
   if (reading.rule.empty() || !m.allows(reading.rule)) return {};
   if (!reading.cell) return m.miss(reading.rule, root, reading.problem);
   const Cell& cell = *reading.cell;
@@ -238,16 +238,15 @@ Use match_recurrent(const Matcher& m, const Use& root) {
   return results.find(scan.result, op, root.labels);
 }
 
-constexpr std::string_view kRoots[] = {"scan"};
-
-constexpr Rule kRules[] = {
-    {"lstm", kRoots, match_recurrent},
-    {"gru", kRoots, match_recurrent},
-    {"rnn", kRoots, match_recurrent},
-};
-
 }  // namespace
 
-Rules recurrent_rules() { return kRules; }
+Rules recurrent_rules() {
+  static const Rule kRules[] = {
+      {"lstm", {"scan"}, match_recurrent},
+      {"gru", {"scan"}, match_recurrent},
+      {"rnn", {"scan"}, match_recurrent},
+  };
+  return kRules;
+}
 
 }  // namespace jaxport::raise

@@ -182,12 +182,12 @@ Use match_resize(const Matcher& m, const Use& root) {
   return root.node->kind == Kind::kContract ? match_weights(m, root) : match_indices(m, root);
 }
 
-constexpr std::string_view kRoots[] = {"contract", "gather"};
-constexpr Rule kRules[] = {{"resize", kRoots, match_resize}};
-
 }  // namespace
 
-Rules resize_rules() { return kRules; }
+Rules resize_rules() {
+  static const Rule kRules[] = {{"resize", {"contract", "gather"}, match_resize}};
+  return kRules;
+}
 
 namespace {
 

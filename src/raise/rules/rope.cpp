@@ -153,12 +153,12 @@ Use match_rope(const Matcher& m, const Use& root) {
   return {};
 }
 
-constexpr std::string_view kRoots[] = {"add", "stack", "sub"};
-constexpr Rule kRules[] = {{"rope", kRoots, match_rope}};
-
 }  // namespace
 
-Rules rope_rules() { return kRules; }
+Rules rope_rules() {
+  static const Rule kRules[] = {{"rope", {"add", "stack", "sub"}, match_rope}};
+  return kRules;
+}
 
 Use rotated(const Use& x, const Use& cos, const Use& sin, Label p) {
   Graph& graph = *x.node->graph;

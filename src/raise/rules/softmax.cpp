@@ -254,18 +254,16 @@ Use match_log_softmax(const Matcher& m, const Use& root) {
   return softmax_like<LogSoftmaxOp>(graph, y, resolve_all(sum->over, binding));
 }
 
-constexpr std::string_view kSoftmaxRoots[] = {"div", "exp", "mul"};
-constexpr std::string_view kLogSoftmaxRoots[] = {"sub"};
-constexpr std::string_view kLogsumexpRoots[] = {"add"};
-constexpr Rule kRules[] = {
-    {"softmax", kSoftmaxRoots, match_softmax},
-    {"logsumexp", kLogsumexpRoots, match_logsumexp},
-    {"log_softmax", kLogSoftmaxRoots, match_log_softmax},
-};
-
 }  // namespace
 
-Rules softmax_rules() { return kRules; }
+Rules softmax_rules() {
+  static const Rule kRules[] = {
+      {"softmax", {"div", "exp", "mul"}, match_softmax},
+      {"logsumexp", {"add"}, match_logsumexp},
+      {"log_softmax", {"sub"}, match_log_softmax},
+  };
+  return kRules;
+}
 
 namespace {
 

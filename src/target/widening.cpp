@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "target/plan.h"
+#include "target/widening.h"
 
 #include <algorithm>
 
@@ -126,20 +126,20 @@ OpConduct conduct_of_node(const Node& node) {
   return conduct_of(reduction == "mul" ? "ReduceProd" : "ReduceMax");
 }
 
-class Planner {
+class Widener {
  public:
-  Planner(const Schema& schema, const Node& node, Target target, const Signature& signature)
+  Widener(const Schema& schema, const Node& node, Target target, const Signature& signature)
       : schema_(schema), node_(node), target_(target), signature_(signature) {}
 
-  std::optional<Plan> plan(const Kernel& kernel) const {
-    Plan plan;
+  std::optional<Widenings> for_kernel(const Kernel& kernel) const {
+    Widenings widenings;
     for (const Binding& binding : signature_.bindings()) {
       if (takes_dtype(kernel, binding, binding.dtype)) continue;
       const auto widening = widened(kernel, binding);
       if (!widening || is_split(binding.variable)) return std::nullopt;
-      plan.push_back(*widening);
+      widenings.push_back(*widening);
     }
-    return plan;
+    return widenings;
   }
 
  private:
@@ -173,24 +173,25 @@ class Planner {
 
 }  // namespace
 
-std::optional<Plan> plan_for(const Model& model, const Node& node, Target target,
-                             const Magnitudes& magnitudes) {
+std::optional<Widenings> widenings_for(const Model& model, const Node& node, Target target,
+                                       const Magnitudes& magnitudes) {
   const Schema& schema = onnx::require_schema(node.op, static_cast<int>(model.opset()));
-  if (schema.op == "Constant") return Plan{};  // ONNX Runtime turns it into an initializer
+  if (schema.op == "Constant") return Widenings{};  // ONNX Runtime turns it into an initializer
   const Signature signature(model, schema, node, magnitudes);
-  const Planner planner(schema, node, target, signature);
-  std::optional<Plan> best;
+  const Widener widener(schema, node, target, signature);
+  std::optional<Widenings> best;
   for (const Kernel& kernel : kernels_of(target, schema)) {
-    std::optional<Plan> plan = planner.plan(kernel);
-    if (plan && (!best || plan->size() < best->size())) best = std::move(plan);
+    std::optional<Widenings> widenings = widener.for_kernel(kernel);
+    if (widenings && (!best || widenings->size() < best->size())) best = std::move(widenings);
   }
   return best;
 }
 
-const Widening* widening_of(const Plan& plan, std::span<const Formal> formals, std::size_t index) {
+const Widening* widening_of(const Widenings& widenings, std::span<const Formal> formals,
+                            std::size_t index) {
   const std::string_view variable = onnx::formal_at(formals, index).type;
-  const auto found = std::ranges::find(plan, variable, &Widening::variable);
-  return found == plan.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(widenings, variable, &Widening::variable);
+  return found == widenings.end() ? nullptr : &*found;
 }
 
 }  // namespace jaxport::target

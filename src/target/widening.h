@@ -21,14 +21,14 @@ struct Widening {
   WideForm to;
   bool is_exact;  // the wide result is the narrow one, only said in another dtype
 };
-using Plan = std::vector<Widening>;  // empty: the node runs as it is
+using Widenings = std::vector<Widening>;  // empty: the node runs as it is
 
 // The cheapest way to run a node of ai.onnx; nullopt when no widening helps.
-std::optional<Plan> plan_for(const onnx::Model& model, const onnx::Node& node, Target target,
-                             const Magnitudes& magnitudes);
+std::optional<Widenings> widenings_for(const onnx::Model& model, const onnx::Node& node,
+                                       Target target, const Magnitudes& magnitudes);
 
 // The widening that applies to operand or result `index`; nullptr when it stays.
-const Widening* widening_of(const Plan& plan, std::span<const onnx::Formal> formals,
+const Widening* widening_of(const Widenings& widenings, std::span<const onnx::Formal> formals,
                             std::size_t index);
 
 }  // namespace jaxport::target
