@@ -70,8 +70,11 @@ std::vector<Arrangement> ValueStore::arrangements(const Edge& edge, const Dims& 
 }
 
 ValueStore::Conversion ValueStore::cheapest(const Node* node, const Layout& to) const {
+  const std::vector<Variant>& known = variants(node);
+  const auto same = std::ranges::find(known, to, &Variant::layout);
+  if (same != known.end()) return {0, {}, static_cast<std::size_t>(same - known.begin())};
   std::vector<Conversion> ways;
-  for (const Variant& variant : variants(node)) {
+  for (const Variant& variant : known) {
     auto steps = conversion(variant.layout, to);
     const double price = steps ? price_of(*steps) : kNever;
     ways.push_back({price, std::move(steps).value_or(std::vector<Step>{}), ways.size()});
@@ -103,8 +106,12 @@ ValueStore::Priced ValueStore::broadcastable(const Edge& edge, const Dims& sizes
   const std::size_t asked = leading_units(to);
   const Arrangement core(to.begin() + static_cast<std::ptrdiff_t>(asked), to.end());
   if (is_constant(edge)) return {0, core};
-  std::vector<std::size_t> tries{asked, 0};  // at equal price the units that the target has
-  for (const Variant& variant : variants(edge.node)) tries.push_back(leading_units(variant.layout));
+  std::vector<std::size_t> tries{asked};  // at equal price the units that the target has
+  const auto add = [&](std::size_t units) {
+    if (std::ranges::find(tries, units) == tries.end()) tries.push_back(units);
+  };
+  add(0);
+  for (const Variant& variant : variants(edge.node)) add(leading_units(variant.layout));
   std::vector<Priced> ways;
   for (std::size_t units : tries) {
     Arrangement candidate(units);

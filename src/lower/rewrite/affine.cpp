@@ -149,10 +149,11 @@ Use scaled_convolution(Graph& graph, const Use& x, const Use& scale, const UseCo
   const axis::PrimInfo& conv = *x.node->prim;
   if (x.node->edges.size() != 2 || conv.in[0].dtype != conv.out[0].dtype) return {};
   Use kernel = graph.self(x.node->edges[1].node);
+  if (!is_own_weight(graph, kernel, uses)) return {};
   const auto params = front::ConvParams::read(conv.eqn);
   const auto result_axis = axis_of_dim(conv.out[0], params.out[1]);
   const auto kernel_axis = axis_of_dim(conv.in[1], params.rhs[0]);
-  if (!result_axis || !kernel_axis || !is_own_weight(graph, kernel, uses)) return {};
+  if (!result_axis || !kernel_axis) return {};
   const Labels& features = x.labels[*result_axis];
   if (!axis::without(scale.flat(), features).empty()) return {};
   kernel.labels[*kernel_axis] = features;
@@ -242,19 +243,21 @@ Use before_convolution(Graph& graph, const Use& root, const UseCounts& uses) {
   const axis::PrimInfo& conv = *root.node->prim;
   const Use operand = graph.child(root, 0);
   Use kernel = graph.self(root.node->edges[1].node);
-  const auto params = front::ConvParams::read(conv.eqn);
-  const auto axes = feature_axes(conv, params);
-  const bool is_one_group = params.feature_groups.is_one() && params.batch_groups == 1;
-  if (!axes || !is_wide(*root.node) || conv.in[0].dtype != conv.out[0].dtype || !is_one_group ||
-      uses[operand.node] > 1 || !is_own_weight(graph, kernel, uses)) {
+  if (!is_wide(*root.node) || conv.in[0].dtype != conv.out[0].dtype || uses[operand.node] > 1 ||
+      !is_own_weight(graph, kernel, uses)) {
     return {};
   }
   const Affine a = affine_of(graph, operand, uses);
+  if (a.steps == 0) return {};
+  const auto params = front::ConvParams::read(conv.eqn);
+  const auto axes = feature_axes(conv, params);
+  const bool is_one_group = params.feature_groups.is_one() && params.batch_groups == 1;
+  if (!axes || !is_one_group) return {};
   const Labels features = operand.labels[axes->x];
   const auto fits = [&](const Use& part) {
     return !part || axis::without(part.flat(), features).empty();
   };
-  if (a.steps == 0 || !fits(a.scale) || !fits(a.shift)) return {};
+  if (!fits(a.scale) || !fits(a.shift)) return {};
   if (a.scale && !is_tame(graph, a.scale)) return {};
   if (a.shift && (!is_unpadded(params) || !is_moderate(graph, a.shift))) return {};
   if (!axis::without(operand.flat(), a.x.flat()).empty()) return {};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/rewrite/prepare.h"
 
+#include <algorithm>
+
 #include "lower/macro/macro.h"
 #include "lower/rewrite/rewrite.h"
 #include "raise/engine/raise.h"
@@ -16,6 +18,12 @@ Use available(axis::Graph& graph, const Use& use, const Options& options) {
   if (!is_available(*use.node, options)) return raise::expand(graph, use);
   const auto rewritten = find_macro(*use.node)->rewritten;
   return rewritten ? rewritten(use, options) : Use{};
+}
+
+bool has_convolution(const axis::Program& program) {
+  return std::ranges::any_of(axis::topological(program), [](const axis::Node* node) {
+    return node->is(axis::Kind::kPrim, "conv_general_dilated");
+  });
 }
 
 }  // namespace
@@ -36,7 +44,9 @@ void prepare(axis::Program& program, const Options& options) {
     return found ? found : scatter_inside(graph, use);
   });
   axis::rebuild(program, fold_affine);
-  if (!options.lowerings.contains("conv_general_dilated")) axis::rebuild(program, conv_bias);
+  if (has_convolution(program) && !options.lowerings.contains("conv_general_dilated")) {
+    axis::rebuild(program, conv_bias);
+  }
   for (axis::Program* region : axis::regions(program)) prepare(*region, options);
 }
 
