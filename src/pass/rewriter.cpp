@@ -36,12 +36,18 @@ bool Rewriter::can_replace(ValueId from, ValueId to) const {
 
 void Rewriter::replace(ValueId from, ValueId to) {
   stands_for_[from] = to;
+  // What is known of a shape stays known, and an output has the one that the user declared.
+  const auto has_shape = [&](ValueId id) {
+    const auto& type = model_.values[id].type;
+    return type && type->shape;
+  };
+  if (has_shape(from) && (is_output_[from] || !has_shape(to))) {
+    model_.values[to].type = model_.values[from].type;
+  }
   if (!is_output_[from]) return;
   is_output_[from] = false;
   is_output_[to] = true;
   model_.values[to].name = std::exchange(model_.values[from].name, "");
-  const auto& type = model_.values[from].type;
-  if (type && type->shape) model_.values[to].type = type;  // as the user declared it
 }
 
 ValueId Rewriter::current(ValueId id) const {

@@ -64,7 +64,7 @@ class Guard {
   }
 
  private:
-  const Dims& shape(ValueId id) const { return *model_.values[id].type->shape; }
+  const Dims& shape(ValueId id) const { return Value(&op_, id).shape(); }
   DType dtype(ValueId id) const { return model_.values[id].type->dtype; }
 
   bool is_merged(const Node& node) const {
