@@ -137,10 +137,10 @@ test-newest-smoke:
 run_conformance = PYTHONPATH=tests $(BIN)/python -m conformance --jobs $(JOBS)
 conformance: build ## all of JAX's own cases for its primitives; rewrites docs/coverage.md
 	$(run_conformance)
-# Every 13th case; 13 divides no period in which dtypes and modes follow each other.
 # Every op has another lowering in opsets that are older than it, or the error says which one to ask for.
 conformance-opsets: build ## a sample of these cases at every opset that changed something
 	for opset in 17 18 20 21 24 26; do $(run_conformance) --every 11 --opset $$opset; done
+# Every 13th case; 13 divides no period in which dtypes and modes follow each other.
 test-conformance: build
 	$(run_conformance) --every 13 --junit $(REPORT)/conformance.xml
 

@@ -449,5 +449,5 @@ def unreadable(error: Exception) -> ConversionError:
     return ConversionError(
         "BUG",
         f"the jaxpr of JAX {jax.__version__} cannot be read: {what}",
-        help="please report it, with the program that was converted",
+        help="add the program that was converted to your report",
     )

@@ -29,8 +29,8 @@ def _constraint(match: re.Match[str]) -> str:
         offset = {"<": -1, ">": 1}.get(operator, 0)
         fact = f"{fact[:2]} {int(right) + offset}"
     return (
-        f"say which way it goes: a size made by jax.export.symbolic_shape(..., "
-        f'constraints=["{left} {fact}"]) decides it; or give the size as a number'
+        f"tell JAX the answer: make the size with jax.export.symbolic_shape(..., "
+        f'constraints=["{left} {fact}"]), or give the size as a number'
     )
 
 

@@ -155,7 +155,7 @@ def _check_options(
         raise ConversionError(
             "E011",
             f"opset {opset} is out of range",
-            help=f"opsets {_OPSETS[0]} to {_OPSETS[-1]} can be written",
+            help=f"choose an opset from {_OPSETS[0]} to {_OPSETS[-1]}",
         )
     _check_choice("return_mode", return_mode, _RETURN_MODES)
     if return_mode == "file" and output_path is None:

@@ -43,7 +43,11 @@ def allclose(
         that differ most.
     """
     if input_params:
-        raise ConversionError("E073", "allclose does not support the argument input_params yet")
+        raise ConversionError(
+            "E073",
+            "allclose does not support the argument input_params yet",
+            help="leave input_params out",
+        )
     with _jax.double_precision(enable_double_precision):
         arguments = example_arguments(
             inputs, jnp.float64 if enable_double_precision else jnp.float32

@@ -66,7 +66,11 @@ def output_names(result: Any, given: Sequence[str] | None, inputs: Sequence[str]
         return _distinct([_output_name(path) for path in paths], set(inputs))
     for name in names:
         if name in inputs:
-            raise ConversionError("E072", f"output_names holds {name!r}, the name of an input")
+            raise ConversionError(
+                "E072",
+                f"output_names holds {name!r}, the name of an input",
+                help="give the output another name",
+            )
     return names
 
 
@@ -83,11 +87,17 @@ def _checked(argument: str, given: Sequence[str] | None, count: int) -> list[str
         return None
     names = [str(name) for name in given]
     if len(names) != count:
-        raise ConversionError("E072", f"{argument} has {len(names)} names, {count} are needed")
+        raise ConversionError(
+            "E072",
+            f"{argument} has {len(names)} names, {count} are needed",
+            help="give one name for each array that goes in or out",
+        )
     for name in names:
         if not name or names.count(name) > 1:
             what = "an empty name" if not name else f"{name!r} more than once"
-            raise ConversionError("E072", f"{argument} holds {what}")
+            raise ConversionError(
+                "E072", f"{argument} holds {what}", help="give each array a name of its own"
+            )
     return names
 
 

@@ -76,7 +76,11 @@ def trace(
 def check_argument_count(fn: Callable[..., Any], count: int) -> None:
     """Raises ConversionError E070 when fn cannot be called with `count` positional arguments."""
     if not callable(fn):
-        raise ConversionError("E070", f"fn is a {type(fn).__name__}, which cannot be called")
+        raise ConversionError(
+            "E070",
+            f"fn is of type {type(fn).__name__}, which cannot be called",
+            help="give a function, a module or a method as fn",
+        )
     try:
         signature = inspect.signature(fn)
     except (TypeError, ValueError):  # builtins without a signature: JAX finds out

@@ -70,7 +70,7 @@ const front::Record* problem_of(const Eqn& eqn) {
   return may_be ? eqn.attrs[0].second.get_if<front::Record>() : nullptr;
 }
 
-// A pointwise primitive that has no lowering of its own at any opset is another one by then.
+// A pointwise primitive without a lowering at any opset: the axis graph spells it with others.
 bool is_respelled(std::string_view name) {
   return axis::find_pointwise(name) != nullptr &&
          lower::find_row(name, onnx::kNewestOpset) == nullptr;

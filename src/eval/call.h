@@ -19,7 +19,7 @@ namespace jaxport::eval {
 
 using Results = std::vector<Tensor>;
 
-// One equation with concrete operands. Parameters come from user's files: everything read here is
+// One equation with concrete operands. Parameters come from users' files: everything read here is
 // checked, so that an evaluation can trust operand counts, axes and sizes it has asked for.
 struct Call {
   const front::Eqn& eqn;

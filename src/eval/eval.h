@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interpreter of front IR on the CPU: folds constants, checks raise rules, runs text tests.
+// Interpreter of front IR on the CPU: folds constants, checks raise rules, serves tests.
 #pragma once
 
 #include <functional>

@@ -13,9 +13,9 @@ namespace jaxport::front {
 //
 //   func @softmax(%x: f32[B,4,8]) -> (%out) {
 //     %c: f32[] = constant 0.5
-//     %w: f32[2] = constant dense<"0x0000803f00000040"> {path = "dense.kernel"}
-//     %max: f32[B,4] = reduce_max %x {axes = (2)} loc("model.py":42 "Net.__call__" scope
-//     "blocks/0") return %max
+//     %w: f32[2] = constant dense<[1.0, 2.0]> {path = "dense.kernel"}
+//     %max: f32[B,4] = reduce_max %x {axes = (2)} loc("model.py":42 "Net.__call__")
+//     return %max
 //   }
 struct PrintOptions {
   bool locations = true;

@@ -67,8 +67,8 @@ inline constexpr Preferences kOnnxRuntimePreferences{
 };
 
 // A model that keeps to the specification is run by ONNX Runtime too. So it has the forms that ONNX
-// Runtime likes where the specification likes all of them alike; what it gets wrong or refuses is
-// avoided where that costs nothing.
+// Runtime runs fastest where the specification allows several; what ONNX Runtime gets wrong or
+// refuses is avoided where that costs nothing.
 inline constexpr Preferences kOnnxPreferences = [] {
   Preferences preferences = kOnnxRuntimePreferences;
   preferences.has_fast_bf16_norm = true;   // not known of other runtimes: the shorter form

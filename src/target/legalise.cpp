@@ -220,7 +220,7 @@ Target target_from_name(std::string_view name) {
   if (name == "onnxruntime") return Target::kOnnxRuntime;
   if (name == "onnx") return Target::kOnnx;
   throw Error("E079", fmt::format("target '{}' is unknown", name))
-      .help("use 'onnxruntime', or 'onnx' for a model that only the specification binds");
+      .help("use 'onnxruntime', or 'onnx' for a model that keeps to the specification alone");
 }
 
 const Preferences& preferences(Target target) {

@@ -19,7 +19,7 @@ struct Widening {
   std::string_view variable;
   DType from;
   WideForm to;
-  bool is_exact;  // the wide result is the narrow one, only said in another dtype
+  bool is_exact;  // the wide result has the value of the narrow one
 };
 using Widenings = std::vector<Widening>;  // empty: the node runs as it is
 

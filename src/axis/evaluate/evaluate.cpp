@@ -18,14 +18,14 @@
 namespace jaxport::axis {
 namespace {
 
-// Whose bodies of loops and branches are run.
+// Which form of the bodies of loops and branches is run.
 enum class Bodies : std::uint8_t { kAsTraced, kRegions };
 
 std::vector<Tensor> evaluate_inside(const Program& program, std::span<const Tensor> inputs,
                                     Expand expand, const DimBindings& outer, Bodies which);
 
-// Bodies of branches and of scans run as the regions that were made of them. The regions of a while
-// are not one for each of its bodies: it runs as it was written.
+// Bodies of branches and of scans run as the regions that were made of them. A while has no region
+// that corresponds to its body alone, so it runs as it was traced.
 eval::RunRegion region_runner(const PrimInfo& prim, Expand expand) {
   std::vector<const front::Function*> bodies;
   if (prim.eqn.primitive == "scan") {

@@ -54,7 +54,7 @@ enum class Kind : std::uint8_t {
   kRelayout,   // makes each result axis one label: the only node whose `out` has products
   kPrim,       // positional primitive: axis i of an operand or result is its i-th non-unit dim in
                // the jaxpr, see PrimInfo; each axis of each edge has a label of its own
-  kMacro,      // raised op with role labels: softmax, log_softmax, norm, rope, attention
+  kMacro,      // an op that names labels by their roles: softmax, norm, attention, …
 };
 
 struct Node;
@@ -81,7 +81,7 @@ using Roles = std::vector<std::pair<std::string, Labels>>;  // sorted by name
 class Graph;
 
 struct Node {
-  Graph* graph;      // that it is a node of; not part of the identity
+  Graph* graph;      // the graph that owns it; not part of the identity
   std::uint32_t id;  // creation order; operands have smaller ids
   Kind kind;
   std::string_view name;  // interned in the graph
@@ -213,7 +213,7 @@ class Graph {
 
   // New nodes get this location until it is set again.
   void set_location(front::LocationId location);
-  // Values that some pick takes apart: never expand them (rope).
+  // Whether some pick takes the value apart. Rotary embeddings keep such a value in one piece.
   bool is_picked(const Node* node) const;
   std::size_t node_count() const;
 

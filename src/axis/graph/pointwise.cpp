@@ -320,7 +320,7 @@ bool is_kept(const PointwiseRow& row, std::string_view attr) {
   return std::ranges::find(row.kept_attrs, attr) != row.kept_attrs.end();
 }
 
-// One idea, one name.
+// Primitives that mean the same get the same name.
 std::string_view canonical_name(std::string_view name) {
   if (name == "square") return "integer_pow";
   return name == "add_any" ? "add" : name;

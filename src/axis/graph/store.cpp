@@ -126,7 +126,7 @@ Numbered Graph::Impl::number_operands(NodeDraft& draft) {
   if (draft.operands.size() != 2 || draft.operands[0].node != draft.operands[1].node) {
     return numbered;
   }
-  // Both operands are the same node: of x[a b], x[b c] and x[a b], x[c a] the smaller stands.
+  // Both operands are one node, such as x[a b] and x[b c]: the order with smaller labels is kept.
   std::swap(draft.operands[0], draft.operands[1]);
   Numbered swapped = number(draft, labels);
   const bool keeps = numbered.edges[0].axes < swapped.edges[0].axes ||

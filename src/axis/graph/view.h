@@ -19,8 +19,8 @@ View reshape(Graph& graph, const View& view, const Dims& shape);
 View slice_dim(Graph& graph, const View& view, std::size_t dim, const Dim& start, const Dim& count,
                std::int64_t stride);
 
-// The pieces one after the other along dim `dim`; at least one. Equal pieces are stacked, those of
-// size 1 only when that is how they are meant.
+// The pieces one after the other along dim `dim`; at least one. Pieces of equal size are stacked;
+// `units` says whether those of size 1 are.
 enum class Units : std::uint8_t { kStacked, kJoined };
 View join_dim(Graph& graph, std::vector<View> pieces, std::size_t dim, Units units);
 

@@ -157,7 +157,7 @@ std::vector<View> unrolled(Translation& t, const front::ScanParams& scan) {
   return results;
 }
 
-// Short loops of a small body, as the target likes it.
+// Whether the loop is short and its body small enough for the target (see Preferences).
 bool is_unrolled(const front::ScanParams& scan, const Preferences& preferences) {
   if (scan.length.is_one()) return true;
   const auto has_region = [](const front::Eqn& eqn) {

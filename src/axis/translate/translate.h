@@ -14,7 +14,7 @@
 
 namespace jaxport::axis {
 
-// An equation with its operands as views. Parameters come from user's files: everything read here
+// An equation with its operands as views. Parameters come from users' files: everything read here
 // is checked.
 struct Translation {
   Graph& graph;

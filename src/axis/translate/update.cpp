@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing at a known place: the value is cut around a window, or into the teeth of a comb, and
-// joined again.
+// Writing at known places. The value is cut around the window that is written and joined again.
+// Every step-th element of a dim is a comb, and each element that is written one of its teeth.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@
 namespace jaxport::axis {
 namespace {
 
-// A comb of more teeth is written as it is.
+// An update of a comb with more teeth stays a scatter.
 constexpr std::int64_t kMostTeeth = 8;
 
 // Where the window lies along one dim.

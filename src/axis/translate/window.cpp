@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows with symbolic padding: "SAME" stays, because ONNX has a word for it. Other amounts go to
-// a pad of their own, and the window has none.
+// Windows with symbolic padding: "SAME" stays, because ONNX has an attribute for it. Other amounts
+// become a pad in front of the window, which has no padding then.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -100,12 +100,12 @@ Views with_more_padding(Translation& t, const Unpadded& operand, Paddings paddin
   return t.inliner.run(function, std::move(operands));
 }
 
-// Whether the window cannot tell the pad from padding of its own.
+// Whether padding of the window itself gives the same result as the pad.
 using IsNeutral = bool (*)(Graph& graph, const Unpadded& operand);
 
 bool is_zero(Graph&, const Unpadded& operand) { return operand.fill == 0; }
 
-// Padding of a maximum with what no element is below.
+// Whether the pad fills in a number that no element is below, so that a maximum ignores it.
 bool is_below_all(Graph& graph, const Unpadded& operand) {
   const Use& x = operand.view.use;
   if (operand.fill == -std::numeric_limits<double>::infinity()) return true;
@@ -139,7 +139,7 @@ Views reduce_window_over_pad(Translation& t, const WindowParams& window, IsNeutr
   return with_more_padding(t, *operand, window.padding, all_dims(window.padding));
 }
 
-// A pooling op does it, and no strided slices.
+// Whether a pooling op computes it, rather than strided slices.
 bool is_pool(const Translation& t, const WindowParams& window, bool sums) {
   const auto windowed = std::ranges::count_if(window.size, [](std::int64_t n) { return n != 1; });
   return is_float(t.dtype()) && !(sums && t.dtype() == DType::kF64) && windowed <= 3 &&

@@ -11,7 +11,7 @@ namespace jaxport::lower {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // The candidate with the lowest price, which may be a member of it (&Product::price); the first of
-// equals. A candidate of no value when there is none.
+// equals. An empty candidate when there is none.
 template <class Candidate, class Price>
 Candidate cheapest_of(std::vector<Candidate> candidates, const Price& price) {
   std::size_t best = 0;

@@ -4,7 +4,8 @@
 //
 // Candidates of a node are the layouts that its operands already have, plus the hint; the price of
 // a candidate is what its operands' conversions cost now plus what the conversion of the result to
-// the hint will cost. So a tie converts early, and siblings find the variant.
+// the hint will cost. At equal prices the hint wins: the operands are converted, and other users of
+// them find the converted variant.
 #pragma once
 
 #include <map>
@@ -67,7 +68,7 @@ void emit_stack(Emission& e, const axis::Node& node);
 // The cheapest arrangement of `labels` for operands that broadcast. `order`: that of the hint.
 Arrangement aligned(const Emission& e, const axis::Node& node, const axis::Labels& labels,
                     const std::optional<axis::Labels>& order);
-// All operands of a broadcasting node in one arrangement, which loses leading unit dims that nobody
+// All operands of a broadcasting node in one arrangement, without leading unit dims that no operand
 // has.
 std::pair<Values, Arrangement> broadcast_operands(Emission& e, const axis::Node& node);
 

@@ -41,7 +41,7 @@ Ints entry(const std::vector<Ints>& orders, std::size_t i) {
   return i < orders.size() ? orders[i] : Ints{};
 }
 
-// "%y: f32[B,4] = approx_top_k[…] f32[B,1024]"
+// "%1:f32[B,4] = route[k=4] %0:f32[B,1024]"
 std::string equation_text(const axis::Node& node) {
   if (node.kind != Kind::kPrim) return std::string(node.name);
   front::Function function;

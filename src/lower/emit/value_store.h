@@ -21,7 +21,7 @@
 namespace jaxport::lower {
 
 // Emission met a value in a layout from which no conversion leads to the one that its user needs.
-// The search for layouts tries another choice then; of any other error the user hears.
+// The search for layouts then tries another choice; every other error reaches the user.
 class NoConversion : public Error {
  public:
   explicit NoConversion(const axis::Node& value);

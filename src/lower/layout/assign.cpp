@@ -31,7 +31,7 @@ double price_of(const Draft& draft) {
   return sum;
 }
 
-// Whoever follows no hint.
+// A node that follows no hint; nullptr is an output.
 bool is_fixed(const Node* node) {
   return !node || node->kind == Kind::kInput || node->kind == Kind::kPrim ||
          node->kind == Kind::kIota;
@@ -158,7 +158,7 @@ class Search {
     return same && move(classes, border.consumer, dims);
   }
 
-  // The value is converted where it is produced, so that earlier users profit too.
+  // The value is converted where it is produced, so that earlier users find the converted one too.
   bool hoist(const Paid& border) {
     if (facts_.users(border.value).size() < 2) return false;
     Choice choice = plan_.choice;

@@ -8,9 +8,9 @@
 
 namespace jaxport::lower {
 
-// Classes of values that should lie alike: those that a pointwise node with several operands joins,
-// such as a residual stream. Other nodes are borders between classes: a conversion may stand before
-// or after them.
+// Classes of values that should have one layout: those that a pointwise node with several operands
+// joins, such as a residual stream. Other nodes are borders between classes: a conversion may stand
+// before or after them.
 class Classes {
  public:
   explicit Classes(const Facts& facts);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout wishes: what the consumers of a value would like it to look like.
+// The layouts that consumers want. A wish is what one consumer wants of an operand, in labels of
+// the consumer. The wishes of all consumers of a value elect its hint, in labels of the value.
 #pragma once
 
 #include <optional>
@@ -31,7 +32,7 @@ constexpr double kStrong = 1, kWeak = 0.5;
 // value elects the layout with the largest sum of strengths, the first consumer's on a tie. Values
 // with a hint in `fixed` have that.
 Hints collect_wishes(const Facts& facts, int opset, Hints fixed = {});
-// What one user of a value wants of it, when everybody wants `wishes` of the user.
+// The wish of one user of a value as a hint for the value. `wishes` has the hint of the user.
 std::optional<Hint> vote_of(const Facts& facts, const axis::Node& value, const Facts::User& user,
                             const Hints& wishes, int opset);
 std::optional<Hint> elected(const std::vector<Hint>& votes);

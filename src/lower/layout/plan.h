@@ -35,7 +35,7 @@ struct Plan {
   Plan(const axis::Program& program, int opset, const UserLowerings& user);
 
   Facts facts;
-  Choice choice;  // what consumers wish, until choose_layouts() finds better
+  Choice choice;  // what consumers wish, until the search finds better (assign.h)
   const UserLowerings& lowerings;
   std::map<const axis::Program*, std::unique_ptr<Plan>> regions;  // looked up, never walked
 };

@@ -57,7 +57,7 @@ bool treats_labels_alike(const Node& node) {
   return macro && macro->treats_labels_alike;
 }
 
-// Labels of the result that have no role: to the node it is all the same how they are ordered.
+// Labels of the result that have no role: the node does not depend on their order.
 LabelSet free_labels(const Node& node) {
   LabelSet bound(node.sizes.size());
   for (const auto& [name, labels] : node.roles) bound.add(labels);

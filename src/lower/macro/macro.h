@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lowering knows about each op of raise/engine/ops.h: where it exists, how it likes its
-// operands, how it is emitted. An op has one file, macro_<op>.cpp; activations and recurrent cells
-// are rows of activation.cpp and recurrent.cpp, as primitives are.
+// What lowering knows about each op of raise/engine/ops.h: where it exists, in which layout it
+// wants its operands, how it is emitted. An op, or a few that are alike, has one file in
+// lower/macro/. Activations and recurrent cells are lowered like primitives, by rows/activation.cpp
+// and rows/recurrent.cpp.
 #pragma once
 
 #include <string_view>
@@ -35,7 +36,7 @@ struct MacroRow {
   bool needs_batch_dim = false;
 };
 
-// nullptr when the op is always decomposed.
+// nullptr for an op that is always decomposed, and for nodes that are no such op.
 const MacroRow* find_macro(const axis::Node& node);
 // Whether the target has an op for the node; where it has none, the decomposition is lowered.
 bool is_available(const axis::Node& node, const Options& options);

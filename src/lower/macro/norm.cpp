@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerNormalization and RMSNormalization work on trailing dims. A norm with channels of its own is
 // InstanceNormalization on [batch, groups, rest]: ONNX Runtime has no kernel for
-// GroupNormalization, and its function body takes twice as long. Who prefers it gets it.
+// GroupNormalization, and its function body takes twice as long. Options::native_norms asks for it.
 #include <algorithm>
 #include <cmath>
 
@@ -278,8 +278,8 @@ bool has_norm(const Node& node, const Options& options) {
   return has_op(op.center ? "LayerNormalization" : "RMSNormalization", node, options);
 }
 
-// A norm of groups of channels of an image as GroupNormalization, for who prefers it. Earlier
-// versions of the op have one scale for each group.
+// A norm of groups of channels of an image as GroupNormalization, where the options ask for it.
+// Earlier versions of the op have one scale for each group.
 Use native_norm(const Use& use, const Options& options) {
   constexpr int kGroupNormalization = 21;
   if (!options.native_norms || options.opset < kGroupNormalization) return {};

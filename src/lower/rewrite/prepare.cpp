@@ -12,7 +12,7 @@ namespace {
 
 using axis::Use;
 
-// What rules have made as the target has it: its op, or its decomposition.
+// An op that a rule made, in the form that the target takes: rewritten, or its decomposition.
 Use available(axis::Graph& graph, const Use& use, const Options& options) {
   if (!raise::is_raised(*use.node)) return {};
   if (!is_available(*use.node, options)) return raise::expand(graph, use);

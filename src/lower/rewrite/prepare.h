@@ -6,9 +6,9 @@
 
 namespace jaxport::lower {
 
-// Rewrites on the axis graph that only make sense for ONNX: macros that the target has no op for
-// are expanded, sums divided by their count become means, per-channel additions move into the
-// convolution before them.
+// Rewrites on the axis graph that only make sense for ONNX: ops of rules that the target does not
+// have are expanded, sums divided by their count become means, a bias becomes an operand of its
+// convolution, and all else that rewrite.h lists. Regions are prepared too.
 void prepare(axis::Program& program, const Options& options);
 
 }  // namespace jaxport::lower

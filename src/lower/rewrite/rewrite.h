@@ -33,8 +33,8 @@ axis::Use scatter_inside(axis::Graph& graph, const axis::Use& use);
 axis::Use narrow_norm(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses,
                       int opset, target::Target target);
 
-// log(sigmoid(x)), 1 / sigmoid(x) and the like with the definition of the sigmoid, whose op gives
-// nothing of small numbers.
+// log(sigmoid(x)), 1 / sigmoid(x) and the like with the definition of the sigmoid: its op has no
+// right digits where the result is small.
 axis::Use exact_sigmoid(axis::Graph& graph, const axis::Use& use);
 
 // A matrix of symbolic size with ones on a diagonal: the macro eye.

@@ -56,8 +56,8 @@ Padding padding_of(const front::ConvParams& conv) {
 std::int64_t feature_groups(Ctx& c, const Dim& count) {
   if (!count.is_static()) {
     c.unsupported(
-        "there is a kernel for each element of a symbolic dim; ONNX has no number of groups that "
-        "is known at run time only. Give that dim a size");
+        "there is a kernel for each element of a symbolic dim, and ONNX needs the number of groups "
+        "when the model is written; give that dim a size");
   }
   return count.value();
 }

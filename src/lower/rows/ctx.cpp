@@ -27,7 +27,7 @@ Ctx& Ctx::with_regions(std::size_t count, EmitRegion emit) {
 
 void Ctx::expect_operands(std::size_t count) const {
   if (operands_.size() == count) return;
-  unsupported(fmt::format("takes {} operands here, found {}", count, operands_.size()));
+  unsupported(fmt::format("needs {} operands, but has {}", count, operands_.size()));
 }
 
 void Ctx::unsupported(std::string why) const {

@@ -139,7 +139,7 @@ Results same(Ctx& c) {
   return c.op.call(Op.text, c.operands());
 }
 
-// The families; each file of lower/ defines one. Rows are sorted by primitive, then by falling
+// The families; each file of lower/rows/ defines one. Rows are sorted by primitive, then by falling
 // since_opset.
 std::span<const Row> math_rows();
 std::span<const Row> bits_rows();

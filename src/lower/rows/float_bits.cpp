@@ -24,7 +24,7 @@ struct Format {
 
 Format format_of(Ctx& c, DType dtype) {
   const int mantissa = mantissa_bits(dtype);
-  if (bit_width(dtype) < 16) c.unsupported("the bits of floats of fewer than 16 bits");
+  if (bit_width(dtype) < 16) c.unsupported("floats of fewer than 16 bits are not supported");
   return {mantissa, bit_width(dtype) - 1 - mantissa};
 }
 

@@ -19,7 +19,7 @@ Fourier transform_of(Ctx& c) {
   for (const TransformName& kind : kKinds) {
     if (kind.name == name) return kind.transform;
   }
-  c.unsupported("the transform is '" + name + "'");
+  c.unsupported("the transform '" + name + "' is not supported");
 }
 
 // DFT takes [batch, n, parts].
@@ -41,7 +41,7 @@ Results fft(Ctx& c) {
   const Dims lengths = front::get_dims(c.eqn(), "fft_lengths");
   const Dims& in = c.in_type(0).shape;
   const Dims& out = c.out_type().shape;
-  if (lengths.size() != 1) c.unsupported("it has several axes");
+  if (lengths.size() != 1) c.unsupported("more than one axis is not supported");
   if (product(out).is_zero()) return c.expand(c.scalar(0, c.out_type().dtype), out);
   const std::size_t axis = in.size() - (of.from_real ? 1 : 2);
   const Dim batch = product(Dims(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(axis)));

@@ -140,7 +140,7 @@ template <OpName Op>
 Results arg_extreme(Ctx& c) {
   auto [x] = c.in<1>();
   const Ints axes = front::ReduceParams::read(c.eqn()).axes;
-  if (axes.size() != 1) c.unsupported("more than one axis");
+  if (axes.size() != 1) c.unsupported("more than one axis is not supported");
   const ArgExtreme<Op> position{axes[0]};
   const Value found = !is_float(x.dtype())        ? position.of(c.op, x)
                       : byte_width(x.dtype()) < 4 ? position.of_narrow(c, x)

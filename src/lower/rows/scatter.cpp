@@ -70,7 +70,7 @@ Results scattered(Ctx& c, Value updates, std::string_view reduction) {
       scatter_windows(front::ScatterParams::read(c.eqn()), c.in_type(0).shape, c.in_type(2).shape);
   const Value x = c.in(0), indices = c.cast(c.in(1), DType::kI64);
   if (windows.partial.empty()) {  // every window is the whole operand
-    c.unsupported("a window that covers the operand");
+    c.unsupported("a window that covers the whole operand is not supported");
   }
   const std::string& mode = windows.mode;
   const Outside outside = mode == "inside" ? Outside::kNone
@@ -96,7 +96,9 @@ Results scattered(Ctx& c, Value updates, std::string_view reduction) {
 }
 
 Results scatter(Ctx& c) {
-  if (front::ScatterParams::read(c.eqn()).update) c.unsupported("a function of the old elements");
+  if (front::ScatterParams::read(c.eqn()).update) {
+    c.unsupported("a function of the old elements is not supported");
+  }
   return scattered(c, c.in(2), "");
 }
 Results scatter_add(Ctx& c) { return scattered(c, c.in(2), "add"); }

@@ -12,7 +12,7 @@ namespace {
 // select_prim(a, b) says whether a, which comes first, stays selected against b.
 struct Select {
   std::string_view primitive, op;
-  double loser;  // what every number is selected against
+  double loser;  // every number is selected against it
 };
 constexpr Select kSelects[] = {{"ge", "GreaterOrEqual", -kInfinity},
                                {"gt", "Greater", -kInfinity},
@@ -22,7 +22,7 @@ constexpr Select kSelects[] = {{"ge", "GreaterOrEqual", -kInfinity},
 const Select& select_of(Ctx& c) {
   const auto name = c.param<std::string>("select_prim");
   const auto* select = std::ranges::find(kSelects, name, &Select::primitive);
-  if (select == std::end(kSelects)) c.unsupported("a selection other than ge, gt, le and lt");
+  if (select == std::end(kSelects)) c.unsupported("the selection is not ge, gt, le or lt");
   return *select;
 }
 
@@ -55,7 +55,7 @@ Results select_and_gather_add(Ctx& c) {
 Ints distances(Ctx& c, const Dims& shape) {
   Ints result(shape.size(), 1);
   for (std::size_t i = shape.size(); i-- > 1;) {
-    if (!shape[i].is_static()) c.unsupported("windows over a dim of symbolic size");
+    if (!shape[i].is_static()) c.unsupported("a dim under its windows has a symbolic size");
     result[i - 1] = result[i] * shape[i].value();
   }
   return result;

@@ -105,7 +105,7 @@ Results top_k(Ctx& c) {
 // Exact, as XLA is on CPU.
 Results approx_top_k(Ctx& c) {
   auto [x] = c.in<1>();
-  if (!c.param<bool>("aggregate_to_topk")) c.unsupported("partial results");
+  if (!c.param<bool>("aggregate_to_topk")) c.unsupported("aggregate_to_topk is False");
   const auto given = c.param<std::int64_t>("reduction_dimension");
   const auto axis = given < 0 ? given + static_cast<std::int64_t>(x.rank()) : given;
   const Direction order{axis, c.param<bool>("is_max_k")};

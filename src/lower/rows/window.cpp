@@ -236,8 +236,7 @@ Combine combine_of(std::string_view primitive, DType dtype) {
 // A function of the user's. The initial value counts once in each window, padding not at all.
 Results reduce_window(Ctx& c) {
   const std::vector<std::string> names = front::combiners(*front::get_region(c.eqn(), "jaxpr"));
-  if (names.empty())
-    c.unsupported("a function that is not one of add, mul, max, min, and, or, xor");
+  if (names.empty()) c.unsupported("the function is not one of add, mul, max, min, and, or, xor");
   const Window window = window_of(c.eqn());
   Values results;
   for (std::size_t i = 0; i < names.size(); ++i) {

@@ -26,7 +26,7 @@ using Terms = absl::InlinedVector<Term, 4>;
 
 bool near(double a, double b, double tolerance);
 
-// `cancels` becomes true when terms have left.
+// `cancels` becomes true when terms cancel.
 Terms sum(Terms a, const Terms& b, bool& cancels);
 Terms product(const Terms& a, const Terms& b, bool& cancels);
 Term product(const Term& a, const Term& b);

@@ -26,7 +26,7 @@ using Summands = std::vector<Summand>;
 // value seen over p, however they were cut out.
 Summands component(axis::Graph& graph, const axis::Use& use, axis::Label p, int k);
 
-// The way back.
+// The value that a factor stands for.
 axis::Use value_of(axis::Graph& graph, const Factor& factor, axis::Label p);
 
 // 1 when the two halves of a constant along p are equal, -1 when they are opposite numbers; 0

@@ -32,7 +32,8 @@ std::int64_t exponent_of(const Node& node) {
 
 Form truth(const Form& like, bool value) { return {like.piece(), value ? 1.0 : 0.0}; }
 
-// Equal everywhere: what the program asks is whether it is NaN, which an overflow may make of it.
+// Operands that are equal everywhere: the program tests for NaN, which an overflow on the way may
+// have caused.
 Form equality(const Form* v, bool wanted) {
   const bool is_equal = compare(v[0], v[1]) == 0;
   const bool may_overflow = !v[0].is_finite() || !v[1].is_finite();

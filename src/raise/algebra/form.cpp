@@ -73,8 +73,9 @@ struct Algebra {
   }
 
   // The sign of the sum on the piece: 0 where it vanishes, or when the piece is over. Rounding must
-  // not be able to answer otherwise but near a zero: tanh(x) < 1 and exp(x) > 0 end somewhere. So
-  // the sum is linear, or a constant and an exponential of x.
+  // not change the answer except near a zero, as it does for tanh(x) < 1 and exp(x) > 0, which are
+  // false for some x in floating point. So the sum is linear, or a constant and an exponential of
+  // x.
   static int signum(Piece& piece, const Terms& terms, bool is_exact) {
     if (piece.is_over() || terms.empty()) return 0;
     const Term &first = terms.front(), &last = terms.back();
@@ -113,7 +114,7 @@ struct Algebra {
     return sign != 0;
   }
 
-  // A constant, and nothing that takes from it.
+  // A constant, and no term that has the other sign somewhere.
   static bool has_one_sign(const Piece& piece, const Terms& terms) {
     if (terms.empty() || terms.front().power != 0 || piece.generator.kind == GeneratorKind::kErf) {
       return false;

@@ -50,7 +50,7 @@ class Form {
   Piece& piece() const { return *piece_; }
   std::optional<double> constant() const;
   double magnitude() const;  // the size of a constant, see algebra.h
-  // -1, 0 or 1: that of a - b. Splits the piece where it changes.
+  // The sign of a - b: -1, 0 or 1. Splits the piece where it changes.
   friend int compare(const Form& a, const Form& b);
   // Neither the program nor the runtime can make a NaN of it, nor an infinity, at finite x.
   bool is_finite() const;
@@ -73,7 +73,7 @@ class Form {
   algebra::Terms log_of_;  // the first term is 1
   double infinite_ = 0;    // a constant that is no number
   bool is_exact_ = false;  // computed without rounding: x, -x, literals
-  bool cancels_ = false;   // it lost terms: rounding may have much to say where it is small
+  bool cancels_ = false;   // terms cancelled: where it is small it may be mostly rounding
   bool is_unknown_ = false;
 };
 

@@ -16,7 +16,7 @@ class Hoist {
 
   // A value of the scan's region as a value outside, which varies along `step` when it depends on
   // xs. Each label of the use has the label outside() instead. Empty when it depends on the carry
-  // or on nodes that have no room for another axis.
+  // or on nodes that cannot get another axis.
   axis::Use operator()(const axis::Use& use);
   axis::Label outside(axis::Label label);
 

@@ -33,7 +33,7 @@ std::optional<Moment> mean_square(Graph& graph, const Addend& term) {
     if (weight == n) {
       moment.ratio = n;
     } else if (near(weight * (n - 1), n, dtype)) {
-      moment.problem = "the count is n-1 (ddof=1)";
+      moment.problem = "the sum is divided by n - 1 (ddof=1)";
     } else {
       return std::nullopt;
     }

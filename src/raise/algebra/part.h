@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Picks and slices as what they are: a range of a larger value.
+// Picks and slices as ranges of a larger value.
 #pragma once
 
 #include <optional>

@@ -21,7 +21,8 @@ using Polynomial = std::vector<Monomial>;
 using IsAtom = std::function<bool(const axis::Use&)>;
 
 // Looks through add, sub, neg, mul, division by a literal, and contractions of joined operands.
-// Factors that are left are atoms or something else after sunk(). nullopt when there are many.
+// All other factors, atoms among them, are taken as they are after sunk(). nullopt when there are
+// too many.
 std::optional<Polynomial> polynomial(axis::Graph& graph, const axis::Use& use,
                                      const IsAtom& is_atom);
 

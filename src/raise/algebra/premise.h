@@ -25,7 +25,7 @@ bool is_mask_fill(double fill);
 std::optional<double> scaled_fill(double fill, double factor, DType dtype);
 // A finite number that `dtype` does not round to infinity.
 bool is_held(double value, DType dtype);
-// Added to a number of ordinary size it gives itself, in f32.
+// fill + x is fill in f32, for every x of ordinary size.
 bool absorbs(double fill);
 // A score plus `fill` has no weight beside a score plus `other`.
 bool is_far_below(double fill, double other);
@@ -45,8 +45,8 @@ struct Range {
 // Known for literals, constants, what is computed from them, and a choice between them.
 std::optional<Range> range_of(axis::Graph& graph, const axis::Use& use);
 // The largest magnitude among the finite numbers that pointwise operations, reductions and moves
-// make `root` of: who writes -1e9 means a mask, in whatever way it gets there. Infinite when there
-// are too many operations.
+// make `root` of. A number such as -1e9 means a mask, whatever is computed with it. Infinite when
+// there are too many operations.
 double largest_literal(const axis::Node& root);
 // A fill beside which a bias made of such numbers is of ordinary size.
 bool is_beyond(double fill, double literal);
@@ -55,16 +55,16 @@ bool may_cancel(double fill, double literal);
 
 // --- clamps
 
-// u for max(u, 0) and select(u < 0, 0, u), which both keep NaN; an empty Use for anything else. Who
-// drops the clamp shows that u is not negative.
+// u for max(u, 0) and select(u < 0, 0, u), which both keep NaN; an empty Use for anything else. A
+// caller that drops the clamp must show that u is not negative.
 axis::Use clamped_at_zero(axis::Graph& graph, const axis::Use& use);
 
 // --- values that cancel
 
 // A maximum of what `of` is computed from, possibly guarded or scaled by numbers that keep it
 // finite where it is. A value that cancels mathematically may be left out only then: NaN and
-// infinities of anything else would be lost with it. A mean, or a single element, is infinite where
-// one of the elements is -inf; their maximum is where nothing of them is left.
+// infinities of anything else would be lost with it. A mean, or a single element, may be infinite
+// as soon as one of the elements is -inf; their maximum only when all of them are.
 bool is_made_of_maxima(const axis::Node& value, const axis::Node& of);
 
 }  // namespace jaxport::raise

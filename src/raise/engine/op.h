@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an op is declared that raising makes, see ops.h: a struct whose operands, labels and
+// How an op that raising makes is declared, see ops.h: a struct whose operands, labels and
 // attributes have names and types. Its function `fields` says once how each is stored in a node:
 //
 //   struct SoftmaxOp {
@@ -116,7 +116,8 @@ front::Attrs to_attrs(T given) {
   return fields.attrs();
 }
 
-// What the rest of the compiler asks about an op that raising makes.
+// What the rest of the compiler asks about an op that raising makes. table.cpp lists the rows;
+// lower/macro/macro.h has what lowering asks.
 struct OpRow {
   std::string_view name;
   axis::Kind kind;

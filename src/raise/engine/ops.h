@@ -2,7 +2,7 @@
 // The ops that raising makes, declared once: rules make them, decompositions (expand), the layout
 // search and emission read them. op.h says how.
 //
-// Activations are rows of activation.h, recurrent cells primitives of recurrent.h.
+// Activations are declared in rules/activation.h, recurrent cells in rules/recurrent.h.
 #pragma once
 
 #include <string>
@@ -143,7 +143,7 @@ struct ResizeOp {
   axis::Use x;
   std::vector<Axis> axes;  // one or two
   std::string mode;        // of ONNX Resize
-  // Which of ONNX's ways gives the weights: both where they agree.
+  // Which settings of ONNX's attribute antialias give the weights: both where they agree.
   bool antialias = false, plain = false;
 
   void fields(Fields& f) {

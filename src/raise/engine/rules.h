@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules, one group for each file of this folder. A group is declared and listed here and
-// nowhere else.
+// The rules of raise/rules/, in groups. A group is declared and listed here and nowhere else.
 #pragma once
 
 #include <array>

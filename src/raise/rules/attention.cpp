@@ -130,7 +130,7 @@ class Construction {
     if (!place_factors(graph_, score_, m_.preferences))
       return miss("a factor of the scores varies along the query and the key");
     if (has_no_elements()) return miss("an axis has no elements");
-    if (!choose_dtype()) return miss("scores or weights are rounded more than the operands");
+    if (!choose_dtype()) return miss("scores or weights are narrower than the operands");
     roles_ = query_roles(score_, value_, along_);
     if (has_values_of_each_query()) return miss("each query has values of its own");
     if (const char* reason = check_steps()) return miss(reason);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a boolean mask of attention says, when it says it by comparing positions.
+// Boolean masks of attention: those that compare positions, and masks that are added.
 #pragma once
 
 #include <optional>

@@ -142,7 +142,7 @@ class ScoreReading {
 
   // --- weights that are masked again
 
-  // Weights are masked along the keys as the scores are: what has no weight, or all of a row.
+  // Where the weights are masked along the keys, they must be masked as the scores are.
   const char* compare_guards() {
     const auto absorbing = [](const Item& each) {
       return each.kind == Item::Kind::kFill || absorbs(each.fill);
@@ -151,7 +151,7 @@ class ScoreReading {
     for (const Weights::Step& step : weights_.steps) {
       if (!axis::intersects(step.use.flat(), along_)) continue;
       if (!same_members(conjuncts(graph_, step.use), masks))
-        return "the weights are masked otherwise than the scores";
+        return "the weights have another mask than the scores";
       if (keeps_each_row(masks)) continue;
       if (has_factor_inside(step)) return "a factor of the weights stands inside of their mask";
       is_guarded_ = true;
@@ -212,7 +212,7 @@ class ScoreReading {
     if (result_.causal_row) return nullptr;
     for (std::size_t i = 0; i < items_.size(); ++i) {
       if (items_[i].is_mask() && items_[i].is_hard() && !items_[i].never() && is_taken_away(i))
-        return "what may cancel the fill of a mask is subtracted inside of something";
+        return "a number that may cancel the fill of a mask is added to the row";
     }
     const bool no_empty_row = keeps_each_row(keeps([](const Item&) { return true; }));
     for (std::size_t i = 0; i < items_.size(); ++i) {

@@ -19,7 +19,7 @@ struct ScoreSummand {
 };
 struct SummandOrReason {
   ScoreSummand summand;
-  const char* reason = nullptr;  // why the op cannot say it
+  const char* reason = nullptr;  // why the op cannot express it
 };
 // The keys run along `along`, queries along some of `rows`. What masks the weights along the keys
 // is part of the summand.

@@ -2,9 +2,8 @@
 // The body of a scan, read as a recurrent cell of ONNX.
 //
 //   LSTM  c' = f*c + i*g,  h' = o*tanh(c')             i, o, f = sigmoid(…), g = tanh(…)
-//   GRU   h' = (1 - z)*n + z*h                         z, r = sigmoid(…), n = tanh(…), where r
-//   scales
-//         either h or the product of h in n
+//   GRU   h' = (1 - z)*n + z*h                         z, r = sigmoid(…), n = tanh(…)
+//         In n, r scales either h or the product of h.
 //   RNN   h' = tanh(…) or relu(…)
 //
 // Each … is a gate: input + h . recurrent. Everything a gate adds that does not come from the state

@@ -86,7 +86,7 @@ std::optional<Normalised> normalised_deviation(Graph& graph, const Product& prod
   return std::nullopt;
 }
 
-// The anchor of every spelling.
+// Every spelling of a norm has such a factor.
 bool is_root(const axis::Node& node) {
   return node.kind == Kind::kPointwise &&
          (node.name == "rsqrt" || node.name == "sqrt" || node.name == "pow");

@@ -218,7 +218,7 @@ Use match_recurrent(const Matcher& m, const Use& root) {
   if (!reading.cell) return m.miss(reading.rule, root, reading.problem);
   const Cell& cell = *reading.cell;
   if (cell.next.node->dtype != DType::kF32) {
-    return m.miss(reading.rule, root, "kernels compute in f32 only");
+    return m.miss(reading.rule, root, "the kernels compute in f32 only");
   }
   if (cell.op == "rnn" && cell.axes.size() > 1 && m.preferences.has_slow_rnn) {
     return m.miss(reading.rule, root, "a scan over several sequences is faster");
@@ -232,7 +232,7 @@ Use match_recurrent(const Matcher& m, const Use& root) {
   const std::vector<Use> all = m.graph.prim(scan.prim, m.graph.children(root));
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (m.uses[all[i].node] > 0 && !results.find(i, op, all[i].labels)) {
-      return m.miss(reading.rule, root, "the loop has results that the op has not");
+      return m.miss(reading.rule, root, "the loop has results that the op does not have");
     }
   }
   return results.find(scan.result, op, root.labels);

@@ -223,7 +223,8 @@ Use match_logsumexp(const Matcher& m, const Use& root) {
       return m.miss("logsumexp", root, "what is added is not what was subtracted");
     }
     if (!is_shift(c, x, sum->over)) {
-      return m.miss("logsumexp", root, "what is subtracted may be infinite where no maximum is");
+      return m.miss("logsumexp", root,
+                    "what is subtracted may be infinite where the maximum is not");
     }
     if (same_set(x.flat(), y.flat())) return make(LogSumExpOp{{x, sum->over}}, root.flat());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a softmax, for rules that meet it unfinished.
+// The parts of a softmax, for rules that meet the sum or the quotient before it is one node.
 #pragma once
 
 #include <optional>
