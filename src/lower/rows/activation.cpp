@@ -61,14 +61,14 @@ static_assert(std::ranges::is_sorted(kActivationRows, {}, &Row::primitive));
 
 std::span<const Row> activation_rows() { return kActivationRows; }
 
-// ONNX Runtime takes 7 times as long for PRelu as for its parts. Its Elu, Celu and Selu subtract 1
-// from an exponential: near zero no digit is right. It has no f64 kernels for activations, but for
-// their parts; it has one for Relu, but does not load a Relu of f64 before a Clip.
+// In f64 their parts: ONNX keeps alpha in f32. ONNX Runtime has no kernels for activations of f64,
+// but for Relu, and does not load a Relu of f64 before a Clip.
 bool is_activation_available(const axis::Node& node, const Options& options) {
-  constexpr std::string_view kNotInOnnxRuntime[] = {"celu", "elu", raise::PreluOp::kName, "selu"};
-  const bool is_composed = options.target == target::Target::kOnnxRuntime &&
-                           std::ranges::binary_search(kNotInOnnxRuntime, node.name);
-  return !is_composed && node.dtype != DType::kF64 && find_row(node.name, options.opset) != nullptr;
+  const Preferences& preferences = options.preferences();
+  const bool is_elu = node.name == "celu" || node.name == "elu" || node.name == "selu";
+  if (is_elu && preferences.has_inexact_elu) return false;
+  if (node.name == raise::PreluOp::kName && preferences.has_slow_prelu) return false;
+  return node.dtype != DType::kF64 && find_row(node.name, options.opset) != nullptr;
 }
 
 }  // namespace jaxport::lower
