@@ -16,7 +16,7 @@ Results gelu_erf(Ctx& c) { return c.op.Gelu(c.in(0)); }
 Results gelu_tanh(Ctx& c) { return c.op.Gelu(c.in(0), onnx::Args{{"approximate", "tanh"}}); }
 
 // ONNX Runtime fuses this spelling; it has no kernel for Swish.
-Results silu(Ctx& c) { return c.op.Mul(c.in(0), c.op.Sigmoid(c.in(0))); }
+Results silu(Ctx& c) { return c.in(0) * c.op.Sigmoid(c.in(0)); }
 
 onnx::Arg alpha(Ctx& c) {
   return {"alpha", raise::read_attrs<raise::AlphaAttr>(c.eqn().attrs).alpha};
@@ -29,7 +29,7 @@ Results with_alpha(Ctx& c) {
 // ONNX has Celu in f32 only.
 Results celu(Ctx& c) {
   const onnx::Args args{alpha(c)};
-  return c.cast(c.op.Celu(c.cast(c.in(0), DType::kF32), args), c.out_type().dtype);
+  return cast(c.op.Celu(cast(c.in(0), DType::kF32), args), c.out_type().dtype);
 }
 
 Results hard_sigmoid(Ctx& c) {
