@@ -2,7 +2,6 @@
 // Windows with symbolic padding: "SAME" stays, because ONNX has a word for it. Other amounts go to
 // a pad of their own, and the window has none.
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -108,7 +107,7 @@ bool is_zero(Graph&, const Unpadded& operand) { return operand.fill == 0; }
 // Padding of a maximum with what no element is below.
 bool is_below_all(Graph& graph, const Unpadded& operand) {
   const Use& x = operand.view.use;
-  if (operand.fill == -std::numeric_limits<double>::infinity()) return true;
+  if (operand.fill == -kInfinity) return true;
   if (!x.node->is(Kind::kPointwise, "max")) return false;
   for (std::size_t k : {0u, 1u}) {
     const auto least = graph.scalar_value(graph.child(x, k));
