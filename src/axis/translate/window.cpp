@@ -191,21 +191,11 @@ Views reduce_window_with_function(Translation& t) {
   t.require_operands(2);
   const Paddings padding = window_params(t).padding;
   if (is_static(padding)) return std::nullopt;
-  struct Neutral {
-    std::string_view primitive;
-    double value;
-  };
-  constexpr Neutral kNeutral[] = {
-      {"add", 0}, {"and", -1}, {"max", -kInfinity}, {"min", kInfinity},
-      {"mul", 1}, {"or", 0},   {"xor", 0},
-  };
-  const std::vector<std::string> names = front::combiners(*front::get_region(t.eqn, "jaxpr"));
-  t.require(names.size() == 1,
+  const auto combiners = front::combiners(*front::get_region(t.eqn, "jaxpr"));
+  t.require(combiners.size() == 1,
             "symbolic padding of several operands, or with a function that is "
             "not one of add, mul, max, min, and, or, xor");
-  const auto* found = std::ranges::find(kNeutral, names[0], &Neutral::primitive);
-  t.require(found != std::end(kNeutral), "symbolic padding with this function");
-  return after_pad_of_all(t, padding, found->value);
+  return after_pad_of_all(t, padding, combiners[0].neutral);
 }
 
 std::vector<std::size_t> spatial_dims(const Ints& order) {

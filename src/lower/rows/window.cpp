@@ -204,43 +204,35 @@ Results reduce_window_mean(Ctx& c) {
   return cast(pooled(c, wide, plan.outside, plan.result, pool), x.dtype());
 }
 
-// What a combining primitive is in ONNX, and its neutral element.
-struct Combine {
-  std::string_view op;
-  double neutral;
-};
+// What a combining primitive is in ONNX.
 struct CombineRow {
-  std::string_view primitive;
-  Combine numbers, integers, truths;
+  std::string_view primitive, of_numbers, of_integers, of_truths;
 };
 constexpr CombineRow kCombineRows[] = {
-    {"add", {"Add", 0}, {"Add", 0}, {"Or", 0}},
-    {"and", {}, {"BitwiseAnd", -1}, {"And", 1}},
-    {"max", {"Max", -kInfinity}, {"Max", -kInfinity}, {"Or", 0}},
-    {"min", {"Min", kInfinity}, {"Min", kInfinity}, {"And", 1}},
-    {"mul", {"Mul", 1}, {"Mul", 1}, {"And", 1}},
-    {"or", {}, {"BitwiseOr", 0}, {"Or", 0}},
-    {"xor", {}, {"BitwiseXor", 0}, {"Xor", 0}},
+    {"add", "Add", "Add", "Or"},      {"and", "", "BitwiseAnd", "And"},
+    {"max", "Max", "Max", "Or"},      {"min", "Min", "Min", "And"},
+    {"mul", "Mul", "Mul", "And"},     {"or", "", "BitwiseOr", "Or"},
+    {"xor", "", "BitwiseXor", "Xor"},
 };
 
-Combine combine_of(std::string_view primitive, DType dtype) {
+std::string_view combining_op(std::string_view primitive, DType dtype) {
   const auto* row = std::ranges::find(kCombineRows, primitive, &CombineRow::primitive);
-  if (dtype == DType::kBool) return row->truths;
-  return is_integer(dtype) ? row->integers : row->numbers;
+  if (dtype == DType::kBool) return row->of_truths;
+  return is_integer(dtype) ? row->of_integers : row->of_numbers;
 }
 
 // A function of the user's. The initial value counts once in each window, padding not at all.
 Results reduce_window(Ctx& c) {
-  const std::vector<std::string> names = front::combiners(*front::get_region(c.eqn(), "jaxpr"));
-  if (names.empty())
+  const auto combiners = front::combiners(*front::get_region(c.eqn(), "jaxpr"));
+  if (combiners.empty())
     c.unsupported("a function that is not one of add, mul, max, min, and, or, xor");
   const Window window = window_of(c.eqn());
   Values results;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const Value x = c.in(i), init = c.in(names.size() + i);
-    const Combine combine = combine_of(names[i], x.dtype());
-    const Value slid = slide_all(c, x, window, combine.op, combine.neutral);
-    results.push_back(c.op.call(combine.op, {init, slid}));
+  for (std::size_t i = 0; i < combiners.size(); ++i) {
+    const Value x = c.in(i), init = c.in(combiners.size() + i);
+    const std::string_view op = combining_op(combiners[i].primitive, x.dtype());
+    const Value slid = slide_all(c, x, window, op, combiners[i].neutral);
+    results.push_back(c.op.call(op, {init, slid}));
   }
   return results;
 }
