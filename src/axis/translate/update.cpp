@@ -13,7 +13,7 @@
 namespace jaxport::axis {
 namespace {
 
-// A comb of more teeth is written as it is.
+// Each tooth is a node: a comb of more is written as it is.
 constexpr std::int64_t kMostTeeth = 8;
 
 // Where the window lies along one dim.

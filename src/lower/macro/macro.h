@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lowering knows about each op of raise/engine/ops.h: where it exists, how it likes its
-// operands, how it is emitted. An op has one file, macro_<op>.cpp; activations and recurrent cells
-// are rows of activation.cpp and recurrent.cpp, as primitives are.
+// operands, how it is emitted. An op has one file, <op>.cpp; activations and recurrent cells are
+// rows of rows/activation.cpp and rows/recurrent.cpp, as primitives are.
 #pragma once
 
 #include <string_view>

@@ -40,8 +40,8 @@ struct NormLabels {
   Labels spatial() const;   // `along` without `inner`
 };
 
-// Above this many normalised elements, a scale of ones for LayerNormalization costs more than it is
-// worth.
+// LayerNormalization needs a scale for each normalised element. One of ones is stored in the file:
+// not above this many elements, which are 16 KB.
 constexpr std::int64_t kMostOnes = 4096;
 
 // Labels that stand in one axis of the value with some of both kinds: an axis that was cut into
