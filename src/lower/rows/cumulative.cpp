@@ -68,8 +68,8 @@ Value cumulated(Ctx& c, Value x, const Monoid& monoid) {
 // log(exp(a) + exp(b)); equal infinities have no difference.
 Value log_add_exp(const Operand& a, const Operand& b) {
   const Value larger = max(a, b), difference = min(a, b) - larger;
-  const Value sum = larger + log(exp(difference) + 1);
-  return where(is_nan(difference), a + b, sum);
+  const Value result = larger + log(exp(difference) + 1), sum = a + b;
+  return where(is_nan(difference), sum, result);
 }
 
 template <OpName Op>

@@ -119,7 +119,8 @@ struct ArgExtreme {
     const Value is_nan = cast(op.IsNaN(x), DType::kF32);
     const Value first = op.ArgMax(is_nan, onnx::Args{{"axis", axis}, {"keepdims", 0}});
     const Value count = op.ReduceSum(is_nan, op.ints({axis}), onnx::Args{{"keepdims", 0}});
-    return where(count > 0, first, of(op, x));
+    const Value otherwise = of(op, x);
+    return where(count > 0, first, otherwise);
   }
 
   // The sum of all tells at little cost whether there can be a NaN.

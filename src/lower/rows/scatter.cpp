@@ -57,9 +57,10 @@ Value with_spare_row(Ctx& c, Value x, Values scatter_inputs, const Value& valid,
   Dims mask_shape = valid.shape();
   mask_shape.resize(at.rank(), Dim(1));
   // The first column of a dropped window points to the spare row, the others to 0.
-  Dims spare(static_cast<std::size_t>(at.shape().back().value()), Dim(0));
-  spare[0] = rows;
-  scatter_inputs[1] = where(c.reshape(valid, mask_shape), at, c.shape(spare));
+  Dims place(static_cast<std::size_t>(at.shape().back().value()), Dim(0));
+  place[0] = rows;
+  const Value spare = c.shape(place);
+  scatter_inputs[1] = where(c.reshape(valid, mask_shape), at, spare);
   const Value result = c.op.call("ScatterND", scatter_inputs, args);
   return c.op.call_with_shape("Slice", {result, c.ints({0}), c.dim(rows), c.ints({0})}, {},
                               x.shape());
