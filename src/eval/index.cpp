@@ -2,7 +2,6 @@
 // Reading and writing at positions that are operands.
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "eval/element.h"
 #include "eval/index_windows.h"

@@ -5,11 +5,12 @@
 #include <limits>
 #include <numbers>
 
+#include "support/dtype.h"
+
 namespace jaxport::eval {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // erf(y) - x without cancellation near 1, for y and x of at least 0.
 double erf_error(double y, double x) { return x < 0.5 ? std::erf(y) - x : (1 - x) - std::erfc(y); }
@@ -30,7 +31,7 @@ double digamma_asymptotic(double x) {
 double erf_inv(double x) {
   const double magnitude = std::fabs(x);
   if (!(magnitude <= 1)) return kNaN;
-  if (magnitude == 1) return std::copysign(kInf, x);
+  if (magnitude == 1) return std::copysign(kInfinity, x);
   const double log_term = std::log1p(-magnitude * magnitude);
   const double half = 2 / (std::numbers::pi * 0.147) + log_term / 2;
   double y = std::sqrt(std::sqrt(half * half - log_term / 0.147) - half);

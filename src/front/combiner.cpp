@@ -2,13 +2,15 @@
 #include "front/combiner.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 namespace jaxport::front {
 namespace {
 
-constexpr std::array<std::string_view, 7> kMonoids{"add", "and", "max", "min", "mul", "or", "xor"};
+constexpr Combiner kCombiners[] = {
+    {"add", "reduce_sum", 0},         {"and", "reduce_and", -1}, {"max", "reduce_max", -kInfinity},
+    {"min", "reduce_min", kInfinity}, {"mul", "reduce_prod", 1}, {"or", "reduce_or", 0},
+    {"xor", "reduce_xor", 0},
+};
 
 bool is_pair(const Eqn& eqn, ValueId first, ValueId second) {
   const bool forward = eqn.in == std::vector{first, second};
@@ -17,18 +19,19 @@ bool is_pair(const Eqn& eqn, ValueId first, ValueId second) {
 
 }  // namespace
 
-std::vector<std::string> combiners(const Function& body) {
+std::vector<Combiner> combiners(const Function& body) {
   const std::size_t count = body.results.size();
   if (body.params.size() != 2 * count || body.eqns.size() != count) return {};
-  std::vector<std::string> names;
+  std::vector<Combiner> found;
   for (std::size_t i = 0; i < count; ++i) {
     const auto eqn = std::ranges::find_if(
         body.eqns, [&](const Eqn& e) { return e.out == std::vector{body.results[i]}; });
     if (eqn == body.eqns.end() || !is_pair(*eqn, body.params[i], body.params[count + i])) return {};
-    if (std::ranges::find(kMonoids, eqn->primitive) == kMonoids.end()) return {};
-    names.push_back(eqn->primitive);
+    const auto* row = std::ranges::find(kCombiners, eqn->primitive, &Combiner::primitive);
+    if (row == std::end(kCombiners)) return {};
+    found.push_back(*row);
   }
-  return names;
+  return found;
 }
 
 }  // namespace jaxport::front

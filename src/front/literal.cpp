@@ -106,8 +106,8 @@ std::string double_text(double value) {
 }
 
 std::optional<double> double_from_text(std::string_view text) {
-  if (text == "inf") return std::numeric_limits<double>::infinity();
-  if (text == "-inf") return -std::numeric_limits<double>::infinity();
+  if (text == "inf") return kInfinity;
+  if (text == "-inf") return -kInfinity;
   if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
   // from_chars also reads "infinity" and "nan(…)", which are no spellings of ours.
   const std::size_t first = text.starts_with('-') ? 1 : 0;

@@ -18,6 +18,7 @@ struct Options {
   target::Target target = target::Target::kOnnxRuntime;
   bool native_norms = false;     // the op of a norm, also where the target runs others faster
   UserLowerings lowerings = {};  // go before the tables
+  const Preferences& preferences() const { return target::preferences(target); }
 };
 
 // Axis graph -> ONNX: assigns layouts, then emits nodes. Throws one Error (E012) that lists every

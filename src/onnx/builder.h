@@ -86,7 +86,6 @@ class Builder {
   Value weight(StridedView view, jaxport::Shape shape, std::string name);
   Value ints(std::vector<std::int64_t> values);  // i64[n]
   Value scalar(double value, DType dtype);       // rank 0
-  Value scalar_like(const Value& like, double value) { return scalar(value, like.dtype()); }
   // The content of a small constant (at most 64 elements), when the value is one.
   const Tensor* known(ValueId id) const;
   const Tensor* known(const Value& value) const { return known(value.id()); }

@@ -4,15 +4,16 @@
 namespace jaxport::onnx {
 namespace {
 
-Builder& inner(const Value& a, const Value& b) {
-  if (!a) return b.builder();
-  return !b || a.builder().is_inside(b.builder()) ? a.builder() : b.builder();
+// The one whose graph is inside of the other's. One of them may be absent: a number.
+const Value& inner(const Value& a, const Value& b) {
+  if (!a || !b) return a ? a : b;
+  return a.builder().is_inside(b.builder()) ? a : b;
 }
 
 Value node(std::string_view op, const Value& x) { return x.builder().call(op, {x}); }
 
 Value node(std::string_view op, const Operand& a, const Operand& b) {
-  Builder& builder = inner(a.value(), b.value());
+  Builder& builder = inner(a.value(), b.value()).builder();
   const DType dtype = (a.value() ? a.value() : b.value()).dtype();
   const Value lhs = a.as(builder, dtype), rhs = b.as(builder, dtype);
   return builder.call(op, {lhs, rhs});
@@ -26,7 +27,7 @@ Value Operand::as(Builder& op, DType dtype) const {
   return is_exact ? op.constant(int_scalar(dtype, *integer_)) : op.scalar(number_, dtype);
 }
 
-Value like(const Value& x, double number) { return x.builder().scalar_like(x, number); }
+Value like(const Value& x, double number) { return x.builder().scalar(number, x.dtype()); }
 
 Value operator-(const Value& x) { return node("Neg", x); }
 Value operator+(const Operand& a, const Operand& b) { return node("Add", a, b); }
@@ -39,7 +40,7 @@ Value max(const Operand& a, const Operand& b) { return node("Max", a, b); }
 Value pow(const Operand& a, const Operand& b) { return node("Pow", a, b); }
 
 Value clip(const Value& x, const Operand& lo, const Operand& hi) {
-  Builder& builder = x.builder();
+  Builder& builder = inner(x, inner(lo.value(), hi.value())).builder();
   const Value highest = hi.as(builder, x.dtype()), lowest = lo.as(builder, x.dtype());
   return builder.Clip(x, lowest, highest);
 }
@@ -55,8 +56,7 @@ Value is_nan(const Value& x) { return node("IsNaN", x); }
 Value is_inf(const Value& x) { return node("IsInf", x); }
 
 Value where(const Value& condition, const Operand& a, const Operand& b) {
-  Builder& branches = inner(a.value(), b.value());
-  Builder& builder = branches.is_inside(condition.builder()) ? branches : condition.builder();
+  Builder& builder = inner(condition, inner(a.value(), b.value())).builder();
   const DType dtype = (a.value() ? a.value() : b.value()).dtype();
   const Value yes = a.as(builder, dtype), no = b.as(builder, dtype);
   return builder.Where(condition, yes, no);

@@ -42,7 +42,6 @@ std::optional<Format> format_of(DType dtype) {
 }
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // f8_e8m0fnu holds powers of two only: no sign, no zero, 0xff is NaN. Ties go up.
 constexpr int kE8M0Bias = 127, kE8M0NaN = 0xff;
@@ -89,7 +88,7 @@ double small_float_to_double(DType dtype, std::uint16_t bits) {
     const int significand = code - ((exponent - 1) << format->mantissa);
     magnitude = std::ldexp(significand, exponent - format->bias - format->mantissa);
   } else if (code == format->overflow && format->overflow != format->nan) {
-    magnitude = kInf;
+    magnitude = kInfinity;
   }
   return negative ? -magnitude : magnitude;
 }

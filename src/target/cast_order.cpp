@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "onnx/expr.h"
 #include "target/every_graph.h"
 
 namespace jaxport::target {
@@ -58,7 +59,7 @@ class Mover {
   void exchange(Builder& op, Node& cast, const Node& transpose) const {
     op.set_origin(model_.origins[cast.origin]);
     const DType dtype = model_.values[cast.out[0]].type->dtype;
-    cast.in = {op.Cast(Value(&op, transpose.in[0]), onnx::Args{{"to", dtype}}).id()};
+    cast.in = {onnx::cast(Value(&op, transpose.in[0]), dtype).id()};
     cast.op = transpose.op;
     cast.attrs = transpose.attrs;
   }

@@ -81,7 +81,7 @@ Value product(Builder& op, Value x, std::int64_t axis) {
   Builder inner(op, *body);
   const Value sofar = inner.input("", {x.dtype(), shape}),
               next = inner.input("", {x.dtype(), shape});
-  inner.output(inner.Mul(sofar, next), "");
+  inner.output(sofar * next, "");
   return op.Scan(one, x, Args{{"body", body}, {"num_scan_inputs", 1}, {"scan_input_axes", {axis}}});
 }
 
@@ -115,7 +115,7 @@ std::optional<Value> compose_clip(Builder& op, const Node& node) {
 // x fmod y = x - (x / y) * y; without signs it is the other kind of Mod.
 std::optional<Value> compose_mod(Builder& op, const Node& node) {
   const Value x(&op, node.in[0]), y(&op, node.in[1]);
-  if (is_unsigned(x.dtype())) return op.Mod(x, y);
+  if (is_unsigned(x.dtype())) return x % y;
   return x - x / y * y;
 }
 

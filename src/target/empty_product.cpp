@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "onnx/expr.h"
 #include "onnx/subgraph.h"
 #include "target/every_graph.h"
 #include "target/scale.h"
@@ -151,7 +152,7 @@ class Guard {
     Value value(&op, operand_of(way.back()));
     for (const Node& node : way | std::views::reverse) {
       if (node.op == "Cast") {
-        value = op.Cast(value, onnx::Args{{"to", dtype(node.out[0])}});
+        value = cast(value, dtype(node.out[0]));
       } else if (node.op != "Transpose") {
         const std::size_t at = *scale_operand(op_, node);
         Values operands{value, value};

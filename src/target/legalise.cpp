@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "jaxport/error.h"
-#include "onnx/builder.h"
 #include "onnx/check.h"
+#include "onnx/expr.h"
 #include "onnx/walk.h"
 #include "target/cast_order.h"
 #include "target/compose.h"
@@ -161,15 +161,14 @@ class Legaliser {
     if (const Tensor* constant = owner->op.known(value)) {
       return owner->op.constant(converted(*constant, form)).id();
     }
-    const Value wide = owner->op.Cast(value, onnx::Args{{"to", form.dtype}});
+    const Value wide = onnx::cast(value, form.dtype);
     owner->define(wide.id());
     return form.code == Code::kBiased ? shifted(*owner, wide.id()) : wide.id();
   }
 
   // Adding 2^63 turns the order of unsigned numbers into that of signed ones, and back.
   static ValueId shifted(Scope& scope, ValueId id) {
-    const Value result =
-        scope.op.Add(Value(&scope.op, id), scope.op.constant(int_scalar(DType::kI64, bias())));
+    const Value result = Value(&scope.op, id) + bias();
     scope.define(result.id());
     return result.id();
   }

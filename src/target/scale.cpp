@@ -6,6 +6,7 @@
 #include <ranges>
 #include <utility>
 
+#include "onnx/expr.h"
 #include "target/every_graph.h"
 
 namespace jaxport::target {
@@ -105,7 +106,7 @@ class Keeper {
     op.set_origin(model_.origins[node.origin]);
     if (std::ranges::all_of(scaled.shape(), is_unit)) {
       // One element cannot be repeated: -(c (-x)) has a Neg on both sides of the scale.
-      node.in[1 - at] = op.Neg(scaled).id();
+      node.in[1 - at] = (-scaled).id();
       const Value negative = op.call(node.op, {Value(&op, node.in[0]), Value(&op, node.in[1])});
       node.op = "Neg";
       node.in = {negative.id()};

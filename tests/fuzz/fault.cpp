@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "axis/graph/expr.h"
 #include "axis/graph/pattern.h"
 
 namespace jaxport::fuzz {
@@ -49,9 +50,7 @@ Use factor_past_sum(const Matcher& m, const Use& root) {
   for (std::size_t i = 0; i < 2; ++i) {
     const Use sum = m.graph.child(root, i), factor = m.graph.child(root, 1 - i);
     if (!is(sum, "add") || is(factor, "add")) continue;
-    const DType dtype = root.node->dtype;
-    const Use product = m.graph.pointwise("mul", {m.graph.child(sum, 0), factor}, dtype);
-    return if_same_labels(root, m.graph.pointwise("add", {product, m.graph.child(sum, 1)}, dtype));
+    return if_same_labels(root, m.graph.child(sum, 0) * factor + m.graph.child(sum, 1));
   }
   return {};
 }
@@ -81,9 +80,7 @@ Use sampled_activation(const Matcher& m, const Use& root) {
   const bool has_x =
       m.graph.child(root, 1) == found->other || m.graph.child(root, 2) == found->other;
   if (!has_x || found->other.node->dtype != root.node->dtype) return {};
-  const DType dtype = root.node->dtype;
-  return if_same_labels(root,
-                        m.graph.pointwise("max", {found->other, m.graph.scalar(0, dtype)}, dtype));
+  return if_same_labels(root, max(found->other, 0));
 }
 
 std::optional<double> fill_of(const Matcher& m, const Use& root) {
@@ -95,21 +92,16 @@ std::optional<double> fill_of(const Matcher& m, const Use& root) {
 // A masked score gets -1e30, whatever the program says.
 Use fills_are_alike(const Matcher& m, const Use& root) {
   if (!fill_of(m, root)) return {};
-  const DType dtype = root.node->dtype;
-  return m.graph.pointwise(
-      "select_n", {m.graph.child(root, 0), m.graph.scalar(-1e30, dtype), m.graph.child(root, 2)},
-      dtype);
+  return select(m.graph.child(root, 0), m.graph.child(root, 2), -1e30);
 }
 
 // A fill that is added in place of the score instead of replacing it.
 Use fill_is_added(const Matcher& m, const Use& root) {
   const auto fill = fill_of(m, root);
   if (!fill || m.graph.scalar_value(m.graph.child(root, 2))) return {};
-  const DType dtype = root.node->dtype;
-  const Use added = m.graph.pointwise(
-      "select_n", {m.graph.child(root, 0), m.graph.scalar(*fill, dtype), m.graph.scalar(0, dtype)},
-      dtype);
-  return if_same_labels(root, m.graph.pointwise("add", {m.graph.child(root, 2), added}, dtype));
+  const Use below = m.graph.scalar(*fill, root.node->dtype);
+  const Use added = select(m.graph.child(root, 0), 0, below);
+  return if_same_labels(root, m.graph.child(root, 2) + added);
 }
 
 // max(x, c) as a clamp between c and the largest number
@@ -119,9 +111,7 @@ Use clip_of_one_bound(const Matcher& m, const Use& root) {
   const DType dtype = root.node->dtype;
   if (mantissa_bits(dtype) < 23) return {};
   const double largest = dtype == DType::kF64 ? 1.7976931348623157e308 : 3.4028234663852886e38;
-  return m.graph.pointwise(
-      "clamp", {m.graph.scalar(found->value, dtype), found->other, m.graph.scalar(largest, dtype)},
-      dtype);
+  return clamp(found->value, found->other, largest);
 }
 
 // A sum along another axis of the same size.
@@ -140,7 +130,7 @@ Use other_axis(const Matcher& m, const Use& root) {
         each = each == label ? over[0] : each == over[0] ? label : each;
       }
     }
-    return if_same_labels(root, m.graph.reduce("reduce_sum", turned, over, root.node->dtype));
+    return if_same_labels(root, reduce_sum(turned, over));
   }
   return {};
 }

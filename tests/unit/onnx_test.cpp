@@ -339,6 +339,7 @@ TEST_F(OnnxTest, arithmetic_with_a_value_of_a_subgraph_belongs_to_the_subgraph) 
   EXPECT_EQ(&sum.builder(), &inner);
   EXPECT_EQ(body.nodes.size(), 1u);
   EXPECT_EQ(&where(outside > 0, inside, outside).builder(), &inner);
+  EXPECT_EQ(&clip(outside, inner.input("", f32({})), 1).builder(), &inner);
 }
 
 // --- sharing

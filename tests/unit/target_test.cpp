@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "jaxport/error.h"
-#include "onnx/builder.h"
+#include "onnx/expr.h"
 #include "onnx/schema.h"
 #include "target/conduct.h"
 
@@ -253,7 +253,7 @@ TEST_F(TargetTest, what_a_subgraph_takes_from_outside_is_widened_outside) {
 
 class FaultTest : public TargetTest {
  protected:
-  Value scaled(const Value& value, double by) { return op.Mul(value, op.scalar_like(value, by)); }
+  static Value scaled(const Value& value, double by) { return value * by; }
   // How many elements the constant of the product has that gives `value`.
   std::int64_t constant_size(const Value& value) const {
     for (const Node& node : model.graph.nodes) {

@@ -62,6 +62,7 @@ inline Use ge(const Use& a, Term b) { return compared("ge", a, b); }
 inline Use gt(const Use& a, Term b) { return compared("gt", a, b); }
 inline Use le(const Use& a, Term b) { return compared("le", a, b); }
 inline Use logical_and(const Use& a, const Use& b) { return applied("and", a, b); }
+inline Use logical_or(const Use& a, const Use& b) { return applied("or", a, b); }
 inline Use logical_not(const Use& a) { return applied("not", a); }
 // `kept` where the mask is true, `other` elsewhere.
 Use select(const Use& mask, const Use& kept, Term other);

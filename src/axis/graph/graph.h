@@ -120,7 +120,9 @@ struct Node {
 // The label of each operand of a kConcat that is joined; nullopt where the operand has size 1.
 std::vector<std::optional<Label>> piece_labels(const Node& concat);
 
-// A reference to a node: which labels of the referring context each of its axes runs over.
+// A reference to a node: which labels of the referring context, mostly the graph, each of its axes
+// runs over. An Edge refers from inside of one node, which numbers its labels from 0; the types
+// differ so that one is not taken for the other. Graph::child makes a Use of an Edge.
 struct Use {
   const Node* node = nullptr;
   Pattern labels;

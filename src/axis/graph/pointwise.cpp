@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "axis/graph/expr.h"
@@ -53,7 +52,7 @@ Use bounded_on_both_sides(const Call& call) {
   if (!other || inner.dtype != call.dtype || call.dtype == DType::kBool) return {};
   const bool in_order = is_min ? *other <= *call.values[1] : *call.values[1] <= *other;
   if (!in_order) return {};
-  return call.make("clamp", {is_min ? bound : call[1], x, is_min ? call[1] : bound});
+  return is_min ? clamp(bound, x, call[1]) : clamp(call[1], x, bound);
 }
 
 Use same_operands(const Call& call) { return call[0] == call[1] ? call[0] : Use{}; }
@@ -135,7 +134,7 @@ Use there_and_back(const Call& call) {
 // 0 and 1 exist in every dtype on the way.
 Use convert_of_bool(const Call& call) {
   Use source = converted_bool(call.graph, call[0]);
-  return source ? call.make("convert_element_type", {std::move(source)}) : Use{};
+  return source ? convert(source, call.dtype) : Use{};
 }
 
 // Random bits as numbers in [1, 2): bits(1.0) | x >> (width - mantissa), read as a float, is
@@ -150,9 +149,7 @@ Use float_of_random_bits(const Call& call) {
   if (!fraction.node->is(Kind::kPointwise, "shift_right_logical")) return {};
   const auto by = call.graph.scalar_value(call.graph.child(fraction, 1));
   if (by != bit_width(bits) - mantissa) return {};
-  const Use scale = call.graph.scalar(std::exp2(-mantissa), call.dtype);
-  const Use scaled = call.make("mul", {call.make("convert_element_type", {fraction}), scale});
-  return call.make("add", {scaled, call.graph.scalar(1, call.dtype)});
+  return convert(fraction, call.dtype) * std::exp2(-mantissa) + 1;
 }
 
 // --- comparisons and logic
@@ -163,8 +160,8 @@ Use is_set(const Call& call) {
 }
 // float(p) == 0
 Use is_not_set(const Call& call) {
-  Use p = is_set(call);
-  return p ? call.make("not", {std::move(p)}) : Use{};
+  const Use p = is_set(call);
+  return p ? logical_not(p) : Use{};
 }
 
 // n > 0 for the size of an axis, as jnp.var asks before it divides.
@@ -186,14 +183,16 @@ Use opposite_comparison(const Call& call) {
   if (row == std::ranges::end(kOpposites)) return {};
   const bool exact =
       node.name == "eq" || node.name == "ne" || is_integer(node.edges[0].node->dtype);
-  return exact ? call.make(row->second, call.graph.children(call[0])) : Use{};
+  if (!exact) return {};
+  const std::vector<Use> sides = call.graph.children(call[0]);
+  return compared(row->second, sides[0], sides[1]);
 }
 
 // p != false and p == true are p; p == false and p != true are its opposite.
 Use compared_with_truth(const Call& call) {
   if (!is_bool(call[0]) || !call.values[1]) return {};
   const bool keeps = (*call.values[1] != 0) == (call.name == "eq");
-  return keeps ? call[0] : call.make("not", {call[0]});
+  return keeps ? call[0] : logical_not(call[0]);
 }
 
 // --- select_n(p, if_false, if_true)
@@ -209,24 +208,20 @@ Use select_known(const Call& call) {
 // select(p, 0, 1) is p in the dtype of the branches; select(p, 1, 0) is its opposite.
 Use select_zero_one(const Call& call) {
   if (!is_binary_select(call)) return {};
-  if (call.is_value(1, 0) && call.is_value(2, 1)) {
-    return call.make("convert_element_type", {call[0]});
-  }
-  if (call.dtype == DType::kBool && call.is_value(1, 1) && call.is_value(2, 0)) {
-    return call.make("not", {call[0]});
-  }
-  return {};
+  if (call.is_value(1, 0) && call.is_value(2, 1)) return convert(call[0], call.dtype);
+  const bool is_opposite = call.dtype == DType::kBool && call.is_value(1, 1) && call.is_value(2, 0);
+  return is_opposite ? logical_not(call[0]) : Use{};
 }
 
 Use select_of_bools(const Call& call) {
   if (!is_binary_select(call) || call.dtype != DType::kBool) return {};
-  if (call.is_value(1, 0)) return call.make("and", {call[0], call[2]});
-  return call.is_value(2, 1) ? call.make("or", {call[0], call[1]}) : Use{};
+  if (call.is_value(1, 0)) return logical_and(call[0], call[2]);
+  return call.is_value(2, 1) ? logical_or(call[0], call[1]) : Use{};
 }
 
 Use select_of_not(const Call& call) {
   if (!is_binary_select(call) || !call[0].node->is(Kind::kPointwise, "not")) return {};
-  return call.make("select_n", {call.graph.child(call[0], 0), call[2], call[1]});
+  return select(call.graph.child(call[0], 0), call[1], call[2]);
 }
 
 // --- the table

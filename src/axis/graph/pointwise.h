@@ -27,10 +27,6 @@ struct Call {
 
   const Use& operator[](std::size_t i) const { return operands[i]; }
   bool is_value(std::size_t i, double value) const { return values[i] && *values[i] == value; }
-  // Another node over the same dtype.
-  Use make(std::string_view other, std::vector<Use> other_operands) const {
-    return graph.pointwise(other, std::move(other_operands), dtype);
-  }
 };
 
 // A shorter or more usual spelling of the same value, exact in every element; empty when the call

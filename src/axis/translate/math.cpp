@@ -37,20 +37,17 @@ Views reduce(Translation& t) {
 // A reduction with a function of the user's. What combines by one primitive is the reduction of
 // that name, combined with the initial value.
 Views general_reduce(Translation& t) {
-  constexpr std::pair<std::string_view, std::string_view> kReductions[] = {
-      {"add", "reduce_sum"},  {"and", "reduce_and"}, {"max", "reduce_max"}, {"min", "reduce_min"},
-      {"mul", "reduce_prod"}, {"or", "reduce_or"},   {"xor", "reduce_xor"}};
   const auto params = front::ReduceParams::read(t.eqn);
-  const std::vector<std::string> names = front::combiners(*params.combine);
-  if (names.empty() || t.in.size() != 2 * names.size()) return std::nullopt;
+  const std::vector<front::Combiner> combiners = front::combiners(*params.combine);
+  const std::size_t count = combiners.size();
+  if (count == 0 || t.in.size() != 2 * count) return std::nullopt;
   std::vector<View> results;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto* row = std::ranges::find(kReductions, names[i],
-                                        &std::pair<std::string_view, std::string_view>::first);
-    View view = reduced(t, row->second, t.in[i], t.axes(params.axes, t.in[i].dims.size()));
-    t.require(t.in[names.size() + i].dims.empty(), "an initial value is not a scalar");
+  for (std::size_t i = 0; i < count; ++i) {
+    const front::Combiner& by = combiners[i];
+    View view = reduced(t, by.reduction, t.in[i], t.axes(params.axes, t.in[i].dims.size()));
+    t.require(t.in[count + i].dims.empty(), "an initial value is not a scalar");
     const DType dtype = view.use.node->dtype;
-    view.use = t.graph.pointwise(names[i], {t.in[names.size() + i].use, view.use}, dtype);
+    view.use = t.graph.pointwise(by.primitive, {t.in[count + i].use, view.use}, dtype);
     results.push_back(std::move(view));
   }
   return results;

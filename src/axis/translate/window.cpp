@@ -2,7 +2,6 @@
 // Windows with symbolic padding: "SAME" stays, because ONNX has an attribute for it. Other amounts
 // become a pad in front of the window, which has no padding then.
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -108,7 +107,7 @@ bool is_zero(Graph&, const Unpadded& operand) { return operand.fill == 0; }
 // Whether the pad fills in a number that no element is below, so that a maximum ignores it.
 bool is_below_all(Graph& graph, const Unpadded& operand) {
   const Use& x = operand.view.use;
-  if (operand.fill == -std::numeric_limits<double>::infinity()) return true;
+  if (operand.fill == -kInfinity) return true;
   if (!x.node->is(Kind::kPointwise, "max")) return false;
   for (std::size_t k : {0u, 1u}) {
     const auto least = graph.scalar_value(graph.child(x, k));
@@ -192,21 +191,11 @@ Views reduce_window_with_function(Translation& t) {
   t.require_operands(2);
   const Paddings padding = window_params(t).padding;
   if (is_static(padding)) return std::nullopt;
-  struct Neutral {
-    std::string_view primitive;
-    double value;
-  };
-  constexpr Neutral kNeutral[] = {
-      {"add", 0}, {"and", -1}, {"max", -kInfinity}, {"min", kInfinity},
-      {"mul", 1}, {"or", 0},   {"xor", 0},
-  };
-  const std::vector<std::string> names = front::combiners(*front::get_region(t.eqn, "jaxpr"));
-  t.require(names.size() == 1,
+  const auto combiners = front::combiners(*front::get_region(t.eqn, "jaxpr"));
+  t.require(combiners.size() == 1,
             "symbolic padding of several operands, or with a function that is "
             "not one of add, mul, max, min, and, or, xor");
-  const auto* found = std::ranges::find(kNeutral, names[0], &Neutral::primitive);
-  t.require(found != std::end(kNeutral), "symbolic padding with this function");
-  return after_pad_of_all(t, padding, found->value);
+  return after_pad_of_all(t, padding, combiners[0].neutral);
 }
 
 std::vector<std::size_t> spatial_dims(const Ints& order) {

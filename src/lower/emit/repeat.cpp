@@ -11,7 +11,6 @@ using onnx::Value;
 using Ints = std::vector<std::int64_t>;
 
 std::optional<Ints> repeats_of(const Arrangement& to, const LabelSet& mine, const Dims& sizes) {
-  constexpr std::int64_t kShortRow = 16;
   Ints times;
   Dim row = 1;  // what follows the last repetition
   for (const Labels& dim : to) {
@@ -28,11 +27,12 @@ std::optional<Ints> repeats_of(const Arrangement& to, const LabelSet& mine, cons
     row = is_repeated ? Dim(1) : row * length;
   }
   const bool repeats = std::ranges::any_of(times, [](std::int64_t n) { return n > 1; });
-  const bool is_short = row.is_static() && row.value() < kShortRow;
+  const bool is_short = row.is_static() && row.value() < Preferences::kShortRow;
   return repeats && is_short ? std::optional(times) : std::nullopt;
 }
 
-// Resize takes scales without axes from opset 13 on.
+// Resize takes scales without axes from opset 13 on. Other dtypes have no kernel in ONNX Runtime,
+// and would be cast there and back.
 bool has_repeat(const onnx::Builder& op, DType dtype) {
   constexpr DType kTypes[] = {DType::kF32, DType::kI32, DType::kI8, DType::kU8};
   return op.opset() >= 13 && std::ranges::find(kTypes, dtype) != std::ranges::end(kTypes);

@@ -13,8 +13,8 @@
 namespace jaxport::lower {
 
 // How often each dim of a layout repeats every element of a value that has the labels `mine`.
-// nullopt when nothing is repeated, when other labels are missing, or where Expand is faster: it
-// copies whole rows, but single elements slowly.
+// nullopt when nothing is repeated, when other labels are missing, or where Expand is faster
+// (Preferences::kShortRow).
 std::optional<std::vector<std::int64_t>> repeats_of(const Arrangement& to, const LabelSet& mine,
                                                     const Dims& sizes);
 // Whether repeated() can repeat elements of this dtype.

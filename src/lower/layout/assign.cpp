@@ -2,7 +2,6 @@
 #include "lower/layout/assign.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
@@ -172,7 +171,7 @@ class Search {
   bool is_region_;
   Draft best_;
   Hints fixed_;  // of the best choice
-  double price_ = std::numeric_limits<double>::infinity();
+  double price_ = kInfinity;
   std::size_t tries_ = 0, sweeps_ = 0;                   // that are left
   std::set<std::pair<std::size_t, Arrangement>> tried_;  // class, dims
 };

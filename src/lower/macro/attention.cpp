@@ -298,10 +298,10 @@ bool fits_scale(double scale, DType dtype) {
   return dtype != DType::kF64 || (fits_attribute(root, dtype) && root * root == scale);
 }
 
-// A row that is masked everywhere is zero in ONNX Runtime and NaN by the definition of the op.
+// Whether the op has the results of the node.
 bool is_same(const Node& node, const Options& options) {
   const auto op = raise::read<AttentionOp>(node);
-  return (target::preferences(options.target).zeroes_masked_rows || !op.zero_rows) &&
+  return (options.preferences().zeroes_masked_rows || !op.zero_rows) &&
          fits_scale(op.scale, node.dtype) && fits_attribute(op.cap, node.dtype);
 }
 

@@ -40,8 +40,8 @@ struct NormLabels {
   Labels spatial() const;   // `along` without `inner`
 };
 
-// Above this many normalised elements, a scale of ones for LayerNormalization costs more than it is
-// worth.
+// LayerNormalization needs a scale for each normalised element. One of ones is stored in the file:
+// not above this many elements, which are 16 KB.
 constexpr std::int64_t kMostOnes = 4096;
 
 // Labels that stand in one axis of the value with some of both kinds: an axis that was cut into
@@ -317,9 +317,8 @@ Use narrowed(Graph& graph, const Use& use, DType dtype) {
   return convert(use, dtype);
 }
 
-bool is_worth_it(DType dtype, target::Target target) {
-  return dtype == DType::kF16 ||
-         (dtype == DType::kBF16 && target::preferences(target).has_fast_bf16_norm);
+bool is_worth_it(DType dtype, const Preferences& preferences) {
+  return dtype == DType::kF16 || (dtype == DType::kBF16 && !preferences.has_slow_bf16_norm);
 }
 
 }  // namespace
@@ -333,19 +332,18 @@ MacroRow norm_macro() {
           .treats_labels_alike = true};
 }
 
-Use narrow_norm(Graph& graph, const Use& use, const axis::UseCounts& uses, int opset,
-                target::Target target) {
+Use narrow_norm(Graph& graph, const Use& use, const axis::UseCounts& uses, const Options& options) {
+  const Preferences& preferences = options.preferences();
   const DType dtype = use.node->dtype;
-  if (!is_convert(use) || !is_worth_it(dtype, target)) return {};
+  if (!is_convert(use) || !is_worth_it(dtype, preferences)) return {};
   const Use norm = graph.child(use, 0);
   const Node& node = *norm.node;
   if (!raise::is<NormOp>(node) || node.dtype != DType::kF32 || uses[&node] > 1) return {};
   auto op = raise::read<NormOp>(norm);
   const std::string_view name = op.center ? "LayerNormalization" : "RMSNormalization";
   const bool is_instance = NormLabels(raise::read<NormOp>(node), node.sizes).is_instance();
-  if (is_instance || !target::runs(target, name, opset, dtype)) return {};
-  // By the specification scale and bias come after the rounding.
-  if ((op.scale || op.bias) && target == target::Target::kOnnx) return {};
+  if (is_instance || !target::runs(options.target, name, options.opset, dtype)) return {};
+  if ((op.scale || op.bias) && !preferences.rounds_norm_once) return {};
   for (Use* operand : {&op.x, &op.scale, &op.bias}) {
     if (!*operand) continue;
     *operand = narrowed(graph, *operand, dtype);

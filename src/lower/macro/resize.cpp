@@ -131,12 +131,10 @@ MaybeWish resize_wish(const Node& node, std::size_t i, const MaybeWish& own) {
   return wish;
 }
 
-// Where ONNX Runtime takes longer for the node than for its contractions. Measured: cubic takes 2.6
-// ns for an element of the result, a contraction n / 45 ns for n elements along its axis. Without
-// antialias it takes 6 to 16 times as long as the contractions.
-bool is_slow(const ResizeOp& op, const Node& node) {
-  constexpr std::int64_t kShort = 96, kFewElements = 4096;
-  if (!op.is_cubic()) return false;
+// Where the target takes longer for the node than for its contractions.
+bool is_slow(const Node& node, const Preferences& preferences) {
+  const auto op = raise::read<ResizeOp>(node);
+  if (!op.is_cubic() || !preferences.has_slow_cubic_resize) return false;
   if (!op.antialias) return true;
   Dim length = 0, elements = 1;
   for (const ResizeOp::Axis& axis : op.axes) {
@@ -145,16 +143,15 @@ bool is_slow(const ResizeOp& op, const Node& node) {
   for (std::size_t axis = 0; axis < node.out.size(); ++axis) {
     if (node.axis_size(axis).is_static()) elements = elements * node.axis_size(axis);
   }
-  return length.value() < kShort && elements.value() > kFewElements;
+  return length.value() < Preferences::kShortCubicAxes &&
+         elements.value() > Preferences::kFewCubicElements;
 }
 
 // Integers are copied; no other dtype can stand in for them.
 bool has_resize(const Node& node, const Options& options) {
   constexpr int kSinceAxes = 18;
-  const bool is_slow_here =
-      options.target == target::Target::kOnnxRuntime && is_slow(raise::read<ResizeOp>(node), node);
   const DType dtype = is_float(node.dtype) && node.dtype != DType::kF64 ? DType::kF32 : node.dtype;
-  return !is_slow_here && options.opset >= kSinceAxes &&
+  return !is_slow(node, options.preferences()) && options.opset >= kSinceAxes &&
          target::runs(options.target, "Resize", options.opset, dtype);
 }
 

@@ -51,14 +51,12 @@ void emit_along(Emission& e, const Node& node) {
   e.values.define(node, result, best);
 }
 
-// ONNX Runtime's LogSoftmax in f64 takes a sum that is NaN for 1e-20, and gives 46 beside a NaN.
 bool is_log_softmax_right(const Node& node, const Options& options) {
-  return options.target != target::Target::kOnnxRuntime || node.dtype != DType::kF64;
+  return node.dtype != DType::kF64 || !options.preferences().has_wrong_f64_log_softmax;
 }
 
-// ONNX Runtime takes 7 times as long for ReduceLogSumExp as for its parts.
 bool is_logsumexp_fast(const Node&, const Options& options) {
-  return options.target != target::Target::kOnnxRuntime;
+  return !options.preferences().has_slow_logsumexp;
 }
 
 Use as_reduction(const Use& use, const Options&) {

@@ -6,7 +6,6 @@
 // fills or drops it. ONNX knows negative indices, so the repair goes: clipping the repaired index
 // to [0, n - 1] is clipping i to [-n, n - 1]. An index that is known to lie inside is not clipped.
 #include <algorithm>
-#include <limits>
 
 #include "axis/graph/expr.h"
 #include "axis/graph/pattern.h"

@@ -29,18 +29,18 @@ bool has_convolution(const axis::Program& program) {
 }  // namespace
 
 void prepare(axis::Program& program, const Options& options) {
-  const int opset = options.opset;
+  const Preferences& preferences = options.preferences();
   axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
     const Use found = available(graph, use, options);
-    return found ? found : narrow_norm(graph, use, uses, opset, options.target);
+    return found ? found : narrow_norm(graph, use, uses, options);
   });
   axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
     Use found = mean(graph, use, uses);
-    if (!found) found = window_mean(graph, use, uses, opset);
+    if (!found) found = window_mean(graph, use, uses, options.opset);
     if (!found) found = gather_inside(graph, use);
     if (!found) found = triangle(graph, use);
     if (!found) found = eye(graph, use);
-    if (!found && options.target == target::Target::kOnnxRuntime) found = exact_sigmoid(graph, use);
+    if (!found && preferences.has_inexact_sigmoid) found = exact_sigmoid(graph, use);
     return found ? found : scatter_inside(graph, use);
   });
   axis::rebuild(program, fold_affine);

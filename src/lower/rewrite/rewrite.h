@@ -3,7 +3,7 @@
 #pragma once
 
 #include "axis/graph/graph.h"
-#include "target/target.h"
+#include "lower/lower.h"
 
 namespace jaxport::lower {
 
@@ -31,7 +31,7 @@ axis::Use scatter_inside(axis::Graph& graph, const axis::Use& use);
 // f16(norm(f32(x))) as a norm of f16, where the op of the target computes in f32 and rounds in the
 // same place.
 axis::Use narrow_norm(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses,
-                      int opset, target::Target target);
+                      const Options& options);
 
 // log(sigmoid(x)), 1 / sigmoid(x) and the like with the definition of the sigmoid: its op has no
 // right digits where the result is small.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX Runtime's Sigmoid has an absolute error of 1e-7: below -15 no digit is right, and below -18
-// it is 0. That is all a sum or a product with larger numbers needs. Where a logarithm, a quotient
-// or a root makes small numbers large, the definition takes its place.
+// For a Sigmoid with a small absolute error (Preferences::has_inexact_sigmoid), which is all that a
+// sum or a product with larger numbers needs. Where a logarithm, a quotient or a root makes small
+// numbers large, the definition takes its place.
 #include <algorithm>
 #include <array>
 #include <optional>

@@ -16,7 +16,7 @@ Results gelu_erf(Ctx& c) { return c.op.Gelu(c.in(0)); }
 Results gelu_tanh(Ctx& c) { return c.op.Gelu(c.in(0), onnx::Args{{"approximate", "tanh"}}); }
 
 // ONNX Runtime fuses this spelling; it has no kernel for Swish.
-Results silu(Ctx& c) { return c.op.Mul(c.in(0), c.op.Sigmoid(c.in(0))); }
+Results silu(Ctx& c) { return c.in(0) * c.op.Sigmoid(c.in(0)); }
 
 onnx::Arg alpha(Ctx& c) {
   return {"alpha", raise::read_attrs<raise::AlphaAttr>(c.eqn().attrs).alpha};
@@ -29,7 +29,7 @@ Results with_alpha(Ctx& c) {
 // ONNX has Celu in f32 only.
 Results celu(Ctx& c) {
   const onnx::Args args{alpha(c)};
-  return c.cast(c.op.Celu(c.cast(c.in(0), DType::kF32), args), c.out_type().dtype);
+  return cast(c.op.Celu(cast(c.in(0), DType::kF32), args), c.out_type().dtype);
 }
 
 Results hard_sigmoid(Ctx& c) {
@@ -61,14 +61,14 @@ static_assert(std::ranges::is_sorted(kActivationRows, {}, &Row::primitive));
 
 std::span<const Row> activation_rows() { return kActivationRows; }
 
-// ONNX Runtime takes 7 times as long for PRelu as for its parts. Its Elu, Celu and Selu subtract 1
-// from an exponential: near zero no digit is right. It has no f64 kernels for activations, but for
-// their parts; it has one for Relu, but does not load a Relu of f64 before a Clip.
+// In f64 their parts: ONNX keeps alpha in f32. ONNX Runtime has no kernels for activations of f64,
+// but for Relu, and does not load a Relu of f64 before a Clip.
 bool is_activation_available(const axis::Node& node, const Options& options) {
-  constexpr std::string_view kNotInOnnxRuntime[] = {"celu", "elu", raise::PreluOp::kName, "selu"};
-  const bool is_composed = options.target == target::Target::kOnnxRuntime &&
-                           std::ranges::binary_search(kNotInOnnxRuntime, node.name);
-  return !is_composed && node.dtype != DType::kF64 && find_row(node.name, options.opset) != nullptr;
+  const Preferences& preferences = options.preferences();
+  const bool is_elu = node.name == "celu" || node.name == "elu" || node.name == "selu";
+  if (is_elu && preferences.has_inexact_elu) return false;
+  if (node.name == raise::PreluOp::kName && preferences.has_slow_prelu) return false;
+  return node.dtype != DType::kF64 && find_row(node.name, options.opset) != nullptr;
 }
 
 }  // namespace jaxport::lower

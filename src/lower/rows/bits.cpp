@@ -20,8 +20,8 @@ DType signed_dtype(int bits) {
   return bits <= 32 ? DType::kI32 : DType::kI64;
 }
 
-Value as_unsigned(Ctx& c, Value x) { return c.cast(x, unsigned_dtype(bit_width(x.dtype()))); }
-Value as_signed(Ctx& c, Value x) { return c.cast(x, signed_dtype(bit_width(x.dtype()))); }
+Value as_unsigned(const Value& x) { return cast(x, unsigned_dtype(bit_width(x.dtype()))); }
+Value as_signed(const Value& x) { return cast(x, signed_dtype(bit_width(x.dtype()))); }
 
 Value shifted(Ctx& c, Value x, Value by, const char* direction) {
   return c.op.BitShift(x, by, onnx::Args{{"direction", direction}});
@@ -34,7 +34,7 @@ struct Amount {
 };
 Amount amount_of(Ctx& c, Value by) {
   const std::int64_t last = bit_width(by.dtype()) - 1;
-  const Value unsigned_by = as_unsigned(c, by);
+  const Value unsigned_by = as_unsigned(by);
   if (const Tensor* known = c.op.known(by)) {
     std::int64_t at = 0;
     while (at < known->size() && known->int_at(at) >= 0 && known->int_at(at) <= last) ++at;
@@ -44,11 +44,11 @@ Amount amount_of(Ctx& c, Value by) {
 }
 
 Value shifted_or_zero(Ctx& c, const char* direction) {
-  const Value x = as_unsigned(c, c.in(0));
+  const Value x = as_unsigned(c.in(0));
   const Amount amount = amount_of(c, c.in(1));
   Value result = shifted(c, x, amount.by, direction);
   if (amount.fits) result = where(amount.fits, result, 0);
-  return c.cast(result, c.out_type().dtype);
+  return cast(result, c.out_type().dtype);
 }
 Results shift_left(Ctx& c) { return shifted_or_zero(c, "LEFT"); }
 Results shift_right_logical(Ctx& c) { return shifted_or_zero(c, "RIGHT"); }
@@ -56,20 +56,20 @@ Results shift_right_logical(Ctx& c) { return shifted_or_zero(c, "RIGHT"); }
 // The complement -1 - x of a negative x is not negative, and the complement of its shift is the
 // result.
 Results shift_right_arithmetic(Ctx& c) {
-  const Value x = as_signed(c, c.in(0));
+  const Value x = as_signed(c.in(0));
   const Value negative = x < 0;
   auto complemented = [&](Value v) { return where(negative, -1 - v, v); };
-  const Value bits = as_unsigned(c, complemented(x));
-  const Value result = as_signed(c, shifted(c, bits, amount_of(c, c.in(1)).by, "RIGHT"));
-  return c.cast(complemented(result), c.out_type().dtype);
+  const Value bits = as_unsigned(complemented(x));
+  const Value result = as_signed(shifted(c, bits, amount_of(c, c.in(1)).by, "RIGHT"));
+  return cast(complemented(result), c.out_type().dtype);
 }
 
 // x >> 0, x >> 1, … along a new last dim.
 Value right_shifts(Ctx& c, Value x) {
-  x = as_unsigned(c, x);
+  x = as_unsigned(x);
   Ints amounts(static_cast<std::size_t>(bit_width(x.dtype())));
   std::iota(amounts.begin(), amounts.end(), 0);
-  return shifted(c, c.op.Unsqueeze(x, c.ints({-1})), c.cast(c.ints(amounts), x.dtype()), "RIGHT");
+  return shifted(c, c.op.Unsqueeze(x, c.ints({-1})), cast(c.ints(amounts), x.dtype()), "RIGHT");
 }
 
 // The axis is counted from the front: from the back, ONNX Runtime 1.31 returns an empty x as it is.
@@ -79,7 +79,7 @@ Value sum_along_last(Ctx& c, Value x) {
 }
 
 Results count_along_last(Ctx& c, Value flags) {
-  return c.cast(sum_along_last(c, c.cast(flags, DType::kI32)), c.out_type().dtype);
+  return cast(sum_along_last(c, cast(flags, DType::kI32)), c.out_type().dtype);
 }
 
 // Bit k is the lowest bit of x >> k.
@@ -99,12 +99,12 @@ Results clz(Ctx& c) {
 Value integer_of(Ctx& c, Value x) {
   const DType to = unsigned_dtype(bit_width(x.dtype()));
   if (c.op.opset() >= 26) return c.op.BitCast(x, onnx::Args{{"to", to}});
-  return is_float(x.dtype()) ? c.cast(bits_of_float(c, x), to) : c.cast(x, to);
+  return is_float(x.dtype()) ? cast(bits_of_float(c, x), to) : cast(x, to);
 }
 
 Value with_integer(Ctx& c, Value bits, DType to) {
   if (c.op.opset() >= 26) return c.op.BitCast(bits, onnx::Args{{"to", to}});
-  return is_float(to) ? float_from_bits(c, c.cast(bits, DType::kI64), to) : c.cast(bits, to);
+  return is_float(to) ? float_from_bits(c, cast(bits, DType::kI64), to) : cast(bits, to);
 }
 
 // Where the parts of a wider number stand: 1, 2^width, …; the lowest is the first.
@@ -120,12 +120,12 @@ Results bitcast_convert_type(Ctx& c) {
   Value bits = integer_of(c, c.in(0));
   const int from = bit_width(bits.dtype()), to = bit_width(c.out_type().dtype);
   if (from > to) {
-    const Value wide = c.op.Unsqueeze(c.cast(bits, DType::kU64), c.ints({-1}));
-    bits = wide / c.cast(places(c, to, from / to), DType::kU64);
+    const Value wide = c.op.Unsqueeze(cast(bits, DType::kU64), c.ints({-1}));
+    bits = wide / cast(places(c, to, from / to), DType::kU64);
   } else if (from < to) {
-    bits = sum_along_last(c, c.cast(bits, DType::kI64) * places(c, from, to / from));
+    bits = sum_along_last(c, cast(bits, DType::kI64) * places(c, from, to / from));
   }
-  return with_integer(c, c.cast(bits, unsigned_dtype(to)), c.out_type().dtype);
+  return with_integer(c, cast(bits, unsigned_dtype(to)), c.out_type().dtype);
 }
 
 constexpr Row kBitsRows[] = {

@@ -168,7 +168,7 @@ Results scan(Ctx& c) {
   }
   const bool has_xs = !xs.empty();
   // Scan needs something to scan over.
-  if (!has_xs) xs.push_back(c.expand(c.scalar(0, DType::kBool), {scan.length}));
+  if (!has_xs) xs.push_back(c.expand(c.op.scalar(0, DType::kBool), {scan.length}));
   Values in = scan.carry.initial;
   append(in, xs);
   const auto steps = [&](Builder& outer) {

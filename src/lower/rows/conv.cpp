@@ -64,12 +64,12 @@ std::int64_t feature_groups(Ctx& c, const Dim& count) {
 
 Results conv_general_dilated(Ctx& c) {
   const DType dtype = c.out_type().dtype;
-  Value x = c.cast(c.in(0), dtype);
-  const Value weight = c.cast(c.in(1), dtype);
+  Value x = cast(c.in(0), dtype);
+  const Value weight = cast(c.in(1), dtype);
   const auto conv = front::ConvParams::read(c.eqn());
   if (conv.batch_groups != 1) x = batch_groups_as_features(c, x, conv.batch_groups);
   const Padding padding = padding_of(conv);
-  x = padded(c, x, c.op.scalar_like(x, 0), padding.ahead);
+  x = padded(c, x, like(x, 0), padding.ahead);
   Ints kernel;
   for (std::size_t i = 2; i < weight.rank(); ++i) kernel.push_back(weight.shape()[i].value());
   onnx::Args args{{"kernel_shape", kernel},

@@ -68,7 +68,6 @@ Value Ctx::shape(const Dims& dims) { return shapes_.shape(dims); }
 Value Ctx::dim(const Dim& dim) { return shapes_.dim(dim); }
 Value Ctx::reshape(Value x, const Dims& dims) { return shapes_.reshape(x, dims); }
 Value Ctx::expand(Value x, const Dims& dims) { return shapes_.expand(x, dims); }
-Value Ctx::cast(Value x, DType dtype) { return onnx::cast(x, dtype); }
 
 Value Ctx::transpose(Value x, const Ints& perm) {
   return std::ranges::is_sorted(perm) ? x : op.Transpose(x, onnx::Args{{"perm", perm}});

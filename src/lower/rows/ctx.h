@@ -64,12 +64,10 @@ class Ctx {
   // --- values
   Value constant(Tensor tensor) { return op.constant(std::move(tensor)); }
   Value ints(const std::vector<std::int64_t>& values) { return op.ints(values); }
-  Value scalar(double value, DType dtype) { return op.scalar(value, dtype); }
   Value shape(const Dims& dims);             // i64[rank]; computed at run time where symbolic
   Value dim(const Dim& dim);                 // i64[1]
   Value reshape(Value x, const Dims& dims);  // no node when the shape is already that
   Value expand(Value x, const Dims& dims);   // no node when the shape is already that
-  Value cast(Value x, DType dtype);          // no node when the dtype is already that
   Value transpose(Value x, const std::vector<std::int64_t>& perm);  // no node for the identity
 
   // --- regions of control flow (axis/translate/region.h). Emits the nodes of region `i` into the

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running sums, products, maxima, minima and log-sum-exps along an axis.
 #include <algorithm>
-#include <limits>
 
 #include "lower/rows/pad.h"
 #include "onnx/subgraph.h"
@@ -9,9 +8,11 @@
 namespace jaxport::lower {
 namespace {
 
+using onnx::Operand;
+
 // An associative operation with its neutral element.
 struct Monoid {
-  Value (*combine)(onnx::Builder& op, Value a, Value b);
+  Value (*combine)(const Operand& a, const Operand& b);
   double neutral;
 };
 
@@ -24,7 +25,7 @@ Value by_doubling(Ctx& c, Value x, const Along& along, const Monoid& monoid) {
   for (std::int64_t shift = 1; shift < size; shift *= 2) {
     PadConfig config(x.rank());
     config[axis] = along.reverse ? PadDim{-shift, shift, 0} : PadDim{shift, -shift, 0};
-    x = monoid.combine(c.op, padded(c, x, c.op.scalar_like(x, monoid.neutral), config), x);
+    x = monoid.combine(padded(c, x, like(x, monoid.neutral), config), x);
   }
   return x;
 }
@@ -33,11 +34,11 @@ Value by_doubling(Ctx& c, Value x, const Along& along, const Monoid& monoid) {
 Value by_scan(Ctx& c, Value x, const Along& along, const Monoid& monoid) {
   Dims rest = x.shape();
   rest.erase(rest.begin() + along.axis);
-  const Value start = c.expand(c.op.scalar_like(x, monoid.neutral), rest);
+  const Value start = c.expand(like(x, monoid.neutral), rest);
   const auto step = [&](onnx::Builder& op) -> Values {
     const onnx::TensorType type{x.dtype(), rest};
     const Value before = op.input("", type), element = op.input("", type);
-    const Value after = monoid.combine(op, before, element);
+    const Value after = monoid.combine(before, element);
     return {after, after};
   };
   const std::int64_t direction = along.reverse ? 1 : 0;
@@ -65,16 +66,10 @@ Value cumulated(Ctx& c, Value x, const Monoid& monoid) {
 }
 
 // log(exp(a) + exp(b)); equal infinities have no difference.
-Value log_add_exp(onnx::Builder& op, Value a, Value b) {
-  const Value larger = op.Max(a, b), difference = op.Sub(op.Min(a, b), larger);
-  const Value share = op.Add(op.Exp(difference), op.scalar_like(a, 1));
-  const Value sum = op.Add(larger, op.Log(share));
-  return op.Where(op.IsNaN(difference), op.Add(a, b), sum);
-}
-
-template <OpName Op>
-Value pair(onnx::Builder& op, Value a, Value b) {
-  return op.call(Op.text, {a, b});
+Value log_add_exp(const Operand& a, const Operand& b) {
+  const Value larger = max(a, b), difference = min(a, b) - larger;
+  const Value result = larger + log(exp(difference) + 1), sum = a + b;
+  return where(is_nan(difference), sum, result);
 }
 
 template <OpName Op>
@@ -87,12 +82,12 @@ Results running_op(Ctx& c) {
 Results cumlogsumexp(Ctx& c) {
   const Value x = c.in(0);
   const DType dtype = x.dtype();
-  const Value wide = byte_width(dtype) < 4 ? c.cast(x, DType::kF32) : x;
-  return c.cast(cumulated(c, wide, {log_add_exp, -kInfinity}), dtype);
+  const Value wide = byte_width(dtype) < 4 ? cast(x, DType::kF32) : x;
+  return cast(cumulated(c, wide, {log_add_exp, -kInfinity}), dtype);
 }
-Results cummax(Ctx& c) { return cumulated(c, c.in(0), {pair<"Max">, -kInfinity}); }
-Results cummin(Ctx& c) { return cumulated(c, c.in(0), {pair<"Min">, kInfinity}); }
-Results cumprod(Ctx& c) { return cumulated(c, c.in(0), {pair<"Mul">, 1}); }
+Results cummax(Ctx& c) { return cumulated(c, c.in(0), {onnx::max, -kInfinity}); }
+Results cummin(Ctx& c) { return cumulated(c, c.in(0), {onnx::min, kInfinity}); }
+Results cumprod(Ctx& c) { return cumulated(c, c.in(0), {onnx::operator*, 1}); }
 
 front::Attrs reordered(const front::Eqn& eqn, const Ints& order) {
   const auto at = std::ranges::find(order, Along::read(eqn).axis);

@@ -2,7 +2,6 @@
 #include "lower/rows/float_bits.h"
 
 #include <cmath>
-#include <limits>
 
 namespace jaxport::lower {
 namespace {
@@ -47,7 +46,7 @@ Value floor_log2(const Value& x) {
 // mantissa bits), the code is (e + bias - 1) * 2^(mantissa bits) + m, for subnormal numbers too.
 Value bits_of_float(Ctx& c, Value x) {
   const Format format = format_of(c, x.dtype());
-  x = c.cast(x, DType::kF64);
+  x = cast(x, DType::kF64);
   const double smallest = std::ldexp(1, 1 - format.bias());
   const double largest = std::ldexp(2 - std::ldexp(1, -format.mantissa), format.bias());
   const Value size = abs(x), exponent = floor_log2(min(max(size, smallest), largest));
@@ -72,7 +71,7 @@ Value float_from_bits(Ctx& c, Value bits, DType dtype) {
   const Value half = step / 2;
   Value size = cast(mantissa, DType::kF64) * std::ldexp(1, format.lowest());
   for (const Value& part : {half, step - half}) size = size * two_to(cast(part, DType::kF64));
-  size = where(equal(code, format.infinity()), std::numeric_limits<double>::infinity(), size);
+  size = where(equal(code, format.infinity()), kInfinity, size);
   size = where(code > format.infinity(), std::nan(""), size);
   return cast(where(negative, -size, size), dtype);
 }

@@ -42,7 +42,7 @@ Results fft(Ctx& c) {
   const Dims& in = c.in_type(0).shape;
   const Dims& out = c.out_type().shape;
   if (lengths.size() != 1) c.unsupported("more than one axis is not supported");
-  if (product(out).is_zero()) return c.expand(c.scalar(0, c.out_type().dtype), out);
+  if (product(out).is_zero()) return c.expand(c.op.scalar(0, c.out_type().dtype), out);
   const std::size_t axis = in.size() - (of.from_real ? 1 : 2);
   const Dim batch = product(Dims(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(axis)));
   const Value x = c.reshape(c.in(0), {batch, in[axis], of.in_parts()});
@@ -71,7 +71,7 @@ Value mirrored(Ctx& c, Value z, const Dim& length) {
                            {z.shape()[0], rest, 2});
   MutableTensor signs = allocate(DType::kF32, {2});
   signs.as<float>()[0] = 1, signs.as<float>()[1] = -1;
-  const Value conjugate = tail * c.cast(c.constant(std::move(signs.tensor)), z.dtype());
+  const Value conjugate = tail * cast(c.constant(std::move(signs.tensor)), z.dtype());
   return c.op.call_with_shape("Concat", {z, conjugate}, {{"axis", 1}}, {z.shape()[0], length, 2});
 }
 

@@ -59,7 +59,7 @@ Value filled(Ctx& c, Value taken, Value valid, const front::GatherParams& params
   Dims mask_shape = valid.shape();
   mask_shape.resize(taken.rank(), Dim(1));
   const Value fill = c.constant(params.fill(taken.dtype()));
-  return c.op.Where(c.reshape(valid, mask_shape), taken, fill);
+  return where(c.reshape(valid, mask_shape), taken, fill);
 }
 
 // "promise_in_bounds" means "clip" here as in XLA: a broken promise is not an error there.
@@ -67,7 +67,7 @@ Results gather(Ctx& c) {
   const auto params = front::GatherParams::read(c.eqn());
   const Windows windows = gather_windows(params, c.in_type(0).shape);
   if (windows.partial.empty()) return c.expand(c.in(0), c.out_type().shape);
-  const Value indices = c.cast(c.in(1), DType::kI64);
+  const Value indices = cast(c.in(1), DType::kI64);
   const Positions positions =
       positions_of(c, indices, c.in_type(0).shape, windows, Outside::kMoved);
   Value taken = c.op.GatherND(c.in(0), positions.at);
@@ -173,7 +173,7 @@ Value points(Ctx& c, const Reading& reading, Value x, Value index) {
   Dims shape = index.shape();
   if (reading.windows.map.size() == 1) shape.emplace_back(1);
   const auto batch = static_cast<std::int64_t>(reading.windows.operand_batching.size());
-  const Value vectors = c.reshape(c.cast(index, DType::kI64), shape);
+  const Value vectors = c.reshape(cast(index, DType::kI64), shape);
   return c.op.GatherND(x, vectors, onnx::Args{{"batch_dims", batch}});
 }
 

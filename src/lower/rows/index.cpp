@@ -22,7 +22,7 @@ Ints moving_dims(const Dims& operand, const Dims& window) {
 // The start along `dim`, clamped so that the window fits: i64[1].
 Value clamped_start(Ctx& c, std::size_t first, std::int64_t dim, const Dims& window) {
   const auto i = static_cast<std::size_t>(dim);
-  const Value start = c.cast(c.in(first + i), DType::kI64), zero = like(start, 0);
+  const Value start = cast(c.in(first + i), DType::kI64), zero = like(start, 0);
   const Value last = scalar_dim(c, c.in_type(0).shape[i] - window[i]);
   return c.reshape(clip(start, zero, last), {1});
 }
@@ -109,22 +109,23 @@ struct ArgExtreme {
   Value of_narrow(Ctx& c, Value x) const {
     constexpr double kLargest = std::numeric_limits<float>::max();
     const double beyond = std::string_view(Op.text) == "ArgMax" ? INFINITY : -INFINITY;
-    const Value wide = c.cast(x, DType::kF32);
+    const Value wide = cast(x, DType::kF32);
     const Value finite = clip(wide, -kLargest, kLargest);
     return of(c.op, where(is_nan(x), beyond, finite));
   }
 
   // In rows with a NaN the first of them.
   Value of_rows_with_nan(onnx::Builder& op, Value x) const {
-    const Value is_nan = op.Cast(op.IsNaN(x), onnx::Args{{"to", DType::kF32}});
+    const Value is_nan = cast(op.IsNaN(x), DType::kF32);
     const Value first = op.ArgMax(is_nan, onnx::Args{{"axis", axis}, {"keepdims", 0}});
     const Value count = op.ReduceSum(is_nan, op.ints({axis}), onnx::Args{{"keepdims", 0}});
-    return op.Where(op.Greater(count, op.scalar_like(count, 0)), first, of(op, x));
+    const Value otherwise = of(op, x);
+    return where(count > 0, first, otherwise);
   }
 
   // The sum of all tells at little cost whether there can be a NaN.
   Value of_wide(Ctx& c, Value x) const {
-    const Value may_have_nan = c.op.IsNaN(c.op.ReduceSum(x, onnx::Args{{"keepdims", 0}}));
+    const Value may_have_nan = is_nan(c.op.ReduceSum(x, onnx::Args{{"keepdims", 0}}));
     const auto with_nan =
         subgraph(c.op, [&](onnx::Builder& op) { return Values{of_rows_with_nan(op, x)}; });
     const auto without = subgraph(c.op, [&](onnx::Builder& op) { return Values{of(op, x)}; });
@@ -145,7 +146,7 @@ Results arg_extreme(Ctx& c) {
   const Value found = !is_float(x.dtype())        ? position.of(c.op, x)
                       : byte_width(x.dtype()) < 4 ? position.of_narrow(c, x)
                                                   : position.of_wide(c, x);
-  return c.cast(found, c.out_type().dtype);
+  return cast(found, c.out_type().dtype);
 }
 
 constexpr Row kIndexRows[] = {

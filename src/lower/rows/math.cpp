@@ -15,7 +15,7 @@ template <Value (*Formula)(const Value&)>
 Results in_f32(Ctx& c) {
   auto [x] = c.in<1>();
   const DType dtype = x.dtype();
-  return c.cast(Formula(byte_width(dtype) < 4 ? c.cast(x, DType::kF32) : x), dtype);
+  return cast(Formula(byte_width(dtype) < 4 ? cast(x, DType::kF32) : x), dtype);
 }
 
 // A value whose ONNX kernel would lose digits near zero is computed by an identity that does not.
@@ -81,7 +81,7 @@ bool is_bound(const Ctx& c, const Value& x) {
 // ONNX Clip takes scalar bounds only. Both forms give hi when lo > hi, as lax.clamp does.
 Results clamp(Ctx& c) {
   auto [lo, x, hi] = c.in<3>();
-  if (is_bound(c, lo) && is_bound(c, hi)) return c.op.Clip(x, lo, hi);
+  if (is_bound(c, lo) && is_bound(c, hi)) return clip(x, lo, hi);
   return onnx::min(onnx::max(x, lo), hi);
 }
 

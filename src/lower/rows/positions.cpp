@@ -2,7 +2,6 @@
 #include "lower/rows/positions.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace jaxport::lower {
 namespace {

@@ -31,7 +31,7 @@ Results nextafter(Ctx& c) {
 // that is too large becomes infinite and one that is too small zero.
 Results reduce_precision(Ctx& c) {
   const DType dtype = c.out_type().dtype;
-  const Value x = c.cast(c.in(0), DType::kF64);
+  const Value x = cast(c.in(0), DType::kF64);
   const double smallest = std::ldexp(1, 1 - bias_of(exponent_bits(dtype)));  // normal number
   const Value size = clip(abs(x), smallest, std::numeric_limits<double>::max());
   const Value mantissa = like(x, static_cast<double>(c.param<std::int64_t>("mantissa_bits")));
@@ -41,13 +41,13 @@ Results reduce_precision(Ctx& c) {
   if (exponent < exponent_bits(dtype)) {
     const int bias = bias_of(exponent);
     const Value rounded = abs(result);
-    const Value infinite = result * std::numeric_limits<double>::infinity();
+    const Value infinite = result * kInfinity;
     const Value too_large = rounded >= std::ldexp(1, bias + 1);
     const Value too_small = rounded < std::ldexp(1, 1 - bias);
     result = where(too_small, result * 0, result);
     result = where(too_large, infinite, result);
   }
-  return c.cast(result, dtype);
+  return cast(result, dtype);
 }
 
 constexpr Row kPrecisionRows[] = {{"nextafter", nextafter}, {"reduce_precision", reduce_precision}};

@@ -68,10 +68,9 @@ static_assert(std::ranges::is_sorted(kRecurrentRows, {}, &Row::primitive));
 }  // namespace
 std::span<const Row> recurrent_rows() { return kRecurrentRows; }
 
-// The Relu of ONNX Runtime's RNN makes 0 of NaN.
 bool is_recurrent_available(const axis::Node& node, const Options& options) {
   const bool is_wrong =
-      options.target == target::Target::kOnnxRuntime && attrs_of(node.prim->eqn).is_relu();
+      attrs_of(node.prim->eqn).is_relu() && options.preferences().has_wrong_rnn_relu;
   return !is_wrong && has_op(op_of(node.name), node, options);
 }
 

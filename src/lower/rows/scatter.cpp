@@ -50,16 +50,17 @@ Value with_spare_row(Ctx& c, Value x, Values scatter_inputs, const Value& valid,
   taller[0] = rows + 1;
   Ints pads(2 * x.rank(), 0);
   pads[x.rank()] = 1;
-  const Value fill = c.op.scalar_like(x, 0);
+  const Value fill = like(x, 0);
   scatter_inputs[0] =
       c.op.call_with_shape("Pad", {x, c.ints(pads), fill}, {{"mode", "constant"}}, taller);
   const Value& at = scatter_inputs[1];
   Dims mask_shape = valid.shape();
   mask_shape.resize(at.rank(), Dim(1));
   // The first column of a dropped window points to the spare row, the others to 0.
-  Dims spare(static_cast<std::size_t>(at.shape().back().value()), Dim(0));
-  spare[0] = rows;
-  scatter_inputs[1] = c.op.Where(c.reshape(valid, mask_shape), at, c.shape(spare));
+  Dims place(static_cast<std::size_t>(at.shape().back().value()), Dim(0));
+  place[0] = rows;
+  const Value spare = c.shape(place);
+  scatter_inputs[1] = where(c.reshape(valid, mask_shape), at, spare);
   const Value result = c.op.call("ScatterND", scatter_inputs, args);
   return c.op.call_with_shape("Slice", {result, c.ints({0}), c.dim(rows), c.ints({0})}, {},
                               x.shape());
@@ -68,7 +69,7 @@ Value with_spare_row(Ctx& c, Value x, Values scatter_inputs, const Value& valid,
 Results scattered(Ctx& c, Value updates, std::string_view reduction) {
   const Windows windows =
       scatter_windows(front::ScatterParams::read(c.eqn()), c.in_type(0).shape, c.in_type(2).shape);
-  const Value x = c.in(0), indices = c.cast(c.in(1), DType::kI64);
+  const Value x = c.in(0), indices = cast(c.in(1), DType::kI64);
   if (windows.partial.empty()) {  // every window is the whole operand
     c.unsupported("a window that covers the whole operand is not supported");
   }
@@ -105,7 +106,7 @@ Results scatter_add(Ctx& c) { return scattered(c, c.in(2), "add"); }
 Results scatter_max(Ctx& c) { return scattered(c, c.in(2), "max"); }
 Results scatter_min(Ctx& c) { return scattered(c, c.in(2), "min"); }
 Results scatter_mul(Ctx& c) { return scattered(c, c.in(2), "mul"); }
-Results scatter_sub(Ctx& c) { return scattered(c, c.op.Neg(c.in(2)), "add"); }
+Results scatter_sub(Ctx& c) { return scattered(c, -c.in(2), "add"); }
 
 constexpr Row kScatterRows[] = {
     {"scatter", scatter, 0, scatter_order},

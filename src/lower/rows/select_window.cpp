@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Derivatives of the maximum and the minimum of windows: one element of each window is selected.
 #include <algorithm>
-#include <limits>
 
 #include "lower/rows/positions.h"
 #include "lower/rows/window.h"
@@ -11,13 +10,14 @@ namespace {
 
 // select_prim(a, b) says whether a, which comes first, stays selected against b.
 struct Select {
-  std::string_view primitive, op;
+  std::string_view primitive;
+  Value (*stays)(const onnx::Operand& a, const onnx::Operand& b);
   double loser;  // every number is selected against it
 };
-constexpr Select kSelects[] = {{"ge", "GreaterOrEqual", -kInfinity},
-                               {"gt", "Greater", -kInfinity},
-                               {"le", "LessOrEqual", kInfinity},
-                               {"lt", "Less", kInfinity}};
+constexpr Select kSelects[] = {{"ge", onnx::operator>=, -kInfinity},
+                               {"gt", onnx::operator>, -kInfinity},
+                               {"le", onnx::operator<=, kInfinity},
+                               {"lt", onnx::operator<, kInfinity}};
 
 const Select& select_of(Ctx& c) {
   const auto name = c.param<std::string>("select_prim");
@@ -27,16 +27,16 @@ const Select& select_of(Ctx& c) {
 }
 
 Value padded_with(Ctx& c, Value x, double fill, const Window& window) {
-  return padded(c, x, c.op.scalar_like(x, fill), window.padding);
+  return padded(c, x, like(x, fill), window.padding);
 }
 
 // Of all windows, for each the one of `parts` whose key is selected.
-Value selected(Ctx& c, const Select& select, const Values& keys, const Values& parts) {
+Value selected(const Select& select, const Values& keys, const Values& parts) {
   Value key = keys[0], part = parts[0];
   for (std::size_t i = 1; i < keys.size(); ++i) {
-    const Value stays = c.op.call(select.op, {key, keys[i]});
-    part = c.op.Where(stays, part, parts[i]);
-    key = c.op.Where(stays, key, keys[i]);
+    const Value stays = select.stays(key, keys[i]);
+    part = where(stays, part, parts[i]);
+    key = where(stays, key, keys[i]);
   }
   return part;
 }
@@ -47,7 +47,7 @@ Results select_and_gather_add(Ctx& c) {
   const Select& select = select_of(c);
   const Values keys = window_elements(c, padded_with(c, operand, select.loser, window), window);
   const Values parts = window_elements(c, padded_with(c, tangents, 0, window), window);
-  return selected(c, select, keys, parts);
+  return selected(select, keys, parts);
 }
 
 // Positions in an array of this shape that is laid out as one row: for each dim the distance of
@@ -68,7 +68,7 @@ Value window_starts(Ctx& c, const Window& window, const Dims& counts, const Ints
     Dims along(counts.size(), Dim(1));
     along[i] = counts[i];
     const Value step = c.ints({window.stride[i] * distance[i]});
-    starts = c.op.Add(starts, c.reshape(c.op.Mul(range(c, counts[i]), step), along));
+    starts = starts + c.reshape(range(c, counts[i]) * step, along);
   }
   return starts;
 }
@@ -96,18 +96,18 @@ Results select_and_scatter_add(Ctx& c) {
   const Value wide = padded_with(c, operand, select.loser, window);
   const Ints distance = distances(c, wide.shape());
   const Value offset =
-      selected(c, select, window_elements(c, wide, window), element_offsets(c, window, distance));
+      selected(select, window_elements(c, wide, window), element_offsets(c, window, distance));
   const Value starts = window_starts(c, window, source.shape(), distance);
   Dim count(1), windows(1);
   for (const Dim& size : wide.shape()) count = count * size;
   for (const Dim& size : source.shape()) windows = windows * size;
-  const Value at = c.reshape(c.expand(c.op.Add(starts, offset), source.shape()), {windows, 1});
-  const Value zeros = c.expand(c.op.scalar_like(source, 0), {count});
+  const Value at = c.reshape(c.expand(starts + offset, source.shape()), {windows, 1});
+  const Value zeros = c.expand(like(source, 0), {count});
   const Value flat =
       c.op.ScatterND(zeros, at, c.reshape(source, {windows}), onnx::Args{{"reduction", "add"}});
   PadConfig cut;
   for (const PadDim& pad : window.padding) cut.push_back({-pad.low, -pad.high, 0});
-  return padded(c, c.reshape(flat, wide.shape()), c.op.scalar_like(source, 0), cut);
+  return padded(c, c.reshape(flat, wide.shape()), like(source, 0), cut);
 }
 
 constexpr Row kSelectWindowRows[] = {{"select_and_gather_add", select_and_gather_add},

@@ -119,7 +119,7 @@ Results reshape(Ctx& c) {
 
 Results dim_as_value(Ctx& c) {
   const Value size = c.dim(front::get_dim(c.eqn(), "dim"));
-  return c.cast(c.op.Squeeze(size), c.out_type().dtype);
+  return cast(c.op.Squeeze(size), c.out_type().dtype);
 }
 
 // See rewrite.h.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Orders by TopK, which keeps the order of equal elements.
 #include <algorithm>
-#include <limits>
 
 #include "lower/rows/ctx.h"
 
@@ -15,7 +14,7 @@ Values keys_of(const Value& x) {
   const Value nan = is_nan(x);
   if (x.dtype() == DType::kF64) return {cast(nan, DType::kI32), where(nan, 0, x)};
   const Value finite = clip(cast(x, DType::kF64), -1e300, 1e300);
-  return {where(nan, std::numeric_limits<double>::infinity(), finite)};
+  return {where(nan, kInfinity, finite)};
 }
 
 // top_k orders floats by their bits: -NaN, -inf, …, -0, 0, …, inf, NaN. ONNX sees them from opset
@@ -23,7 +22,7 @@ Values keys_of(const Value& x) {
 Values total_order_keys_of(Ctx& c, Value x) {
   if (!is_float(x.dtype()) || c.op.opset() < 26) return keys_of(x);
   const bool is_double = x.dtype() == DType::kF64;
-  const Value bits = c.op.BitCast(is_double ? x : c.cast(x, DType::kF32),
+  const Value bits = c.op.BitCast(is_double ? x : cast(x, DType::kF32),
                                   onnx::Args{{"to", is_double ? DType::kI64 : DType::kI32}});
   const Value sign = like(bits, is_double ? -0x1p63 : -0x1p31), is_negative = bits < 0;
   return {where(is_negative, c.op.BitwiseNot(bits - sign), bits)};
@@ -87,12 +86,12 @@ Results first_of(Ctx& c, Value x, const Values& keys, const Dim& k, const Direct
   if (keys.size() == 1) {
     const Top found = top(c, keys[0], k, order);
     const Value elements = keys[0] == x ? found.elements : taken(c, x, found.positions, order.axis);
-    return Values{elements, c.cast(found.positions, index_dtype)};
+    return Values{elements, cast(found.positions, index_dtype)};
   }
   const Value positions = c.op.call_with_shape(
       "Slice", {positions_by(c, keys, order), c.ints({0}), c.dim(k), c.ints({order.axis})}, {},
       c.out_type(1).shape);
-  return Values{taken(c, x, positions, order.axis), c.cast(positions, index_dtype)};
+  return Values{taken(c, x, positions, order.axis), cast(positions, index_dtype)};
 }
 
 Results top_k(Ctx& c) {

@@ -4,7 +4,6 @@
 #include "lower/rows/window.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "front/combiner.h"
@@ -64,7 +63,7 @@ Value slide(Ctx& c, Value x, const Window& window, std::size_t i, std::string_vi
 }
 
 Value slide_all(Ctx& c, Value x, const Window& window, std::string_view combine, double neutral) {
-  x = padded(c, x, c.op.scalar_like(x, neutral), window.padding);
+  x = padded(c, x, like(x, neutral), window.padding);
   for (std::size_t i = 0; i < window.size.size(); ++i) {
     if (window.size[i] != 1 || window.stride[i] != 1) x = slide(c, x, window, i, combine);
   }
@@ -167,7 +166,7 @@ Results reduce_window_min(Ctx& c) {
   const WindowPlan plan = plan_of(c);
   const auto args = pool_args(plan.window, plan.outside, true);
   if (args && is_float(x.dtype())) {
-    auto pool = [&](Value v) { return c.op.Neg(c.op.MaxPool(c.op.Neg(v), *args)); };
+    auto pool = [&](Value v) { return -c.op.MaxPool(-v, *args); };
     return pooled(c, x, plan.outside, plan.result, pool);
   }
   return slide_all(c, x, plan.window, "Min", kInfinity);
@@ -184,10 +183,7 @@ Value window_sum(Ctx& c, Value x) {
   const WindowPlan plan = plan_of(c);
   const auto args = average_args(plan, c.op.opset(), true);
   if (!args || x.dtype() != DType::kF32) return slide_all(c, x, plan.window, "Add", 0);
-  auto pool = [&](Value v) {
-    return c.op.Mul(c.op.AveragePool(v, *args),
-                    c.op.scalar_like(v, static_cast<double>(volume(plan.window))));
-  };
+  auto pool = [&](Value v) { return c.op.AveragePool(v, *args) * volume(plan.window); };
   return pooled(c, x, plan.outside, plan.result, pool);
 }
 
@@ -195,7 +191,7 @@ Value window_sum(Ctx& c, Value x) {
 Results reduce_window_sum(Ctx& c) {
   auto [x] = c.in<1>();
   const bool is_narrow = is_float(x.dtype()) && bit_width(x.dtype()) < 32;
-  return c.cast(window_sum(c, is_narrow ? c.cast(x, DType::kF32) : x), x.dtype());
+  return cast(window_sum(c, is_narrow ? cast(x, DType::kF32) : x), x.dtype());
 }
 
 // A sum divided by the number of its elements, see window_mean().
@@ -203,47 +199,41 @@ Results reduce_window_mean(Ctx& c) {
   auto [x] = c.in<1>();
   const WindowPlan plan = plan_of(c);
   const auto args = average_args(plan, c.op.opset(), c.param<bool>("counts_padding"));
-  const Value wide = c.cast(x, DType::kF32);
+  const Value wide = cast(x, DType::kF32);
   auto pool = [&](Value v) { return c.op.AveragePool(v, *args); };
-  return c.cast(pooled(c, wide, plan.outside, plan.result, pool), x.dtype());
+  return cast(pooled(c, wide, plan.outside, plan.result, pool), x.dtype());
 }
 
-// What a combining primitive is in ONNX, and its neutral element.
-struct Combine {
-  std::string_view op;
-  double neutral;
-};
+// What a combining primitive is in ONNX.
 struct CombineRow {
-  std::string_view primitive;
-  Combine numbers, integers, truths;
+  std::string_view primitive, of_numbers, of_integers, of_truths;
 };
 constexpr CombineRow kCombineRows[] = {
-    {"add", {"Add", 0}, {"Add", 0}, {"Or", 0}},
-    {"and", {}, {"BitwiseAnd", -1}, {"And", 1}},
-    {"max", {"Max", -kInfinity}, {"Max", -kInfinity}, {"Or", 0}},
-    {"min", {"Min", kInfinity}, {"Min", kInfinity}, {"And", 1}},
-    {"mul", {"Mul", 1}, {"Mul", 1}, {"And", 1}},
-    {"or", {}, {"BitwiseOr", 0}, {"Or", 0}},
-    {"xor", {}, {"BitwiseXor", 0}, {"Xor", 0}},
+    {"add", "Add", "Add", "Or"},      {"and", "", "BitwiseAnd", "And"},
+    {"max", "Max", "Max", "Or"},      {"min", "Min", "Min", "And"},
+    {"mul", "Mul", "Mul", "And"},     {"or", "", "BitwiseOr", "Or"},
+    {"xor", "", "BitwiseXor", "Xor"},
 };
 
-Combine combine_of(std::string_view primitive, DType dtype) {
+std::string_view combining_op(std::string_view primitive, DType dtype) {
   const auto* row = std::ranges::find(kCombineRows, primitive, &CombineRow::primitive);
-  if (dtype == DType::kBool) return row->truths;
-  return is_integer(dtype) ? row->integers : row->numbers;
+  if (dtype == DType::kBool) return row->of_truths;
+  return is_integer(dtype) ? row->of_integers : row->of_numbers;
 }
 
 // A function of the user's. The initial value counts once in each window, padding not at all.
 Results reduce_window(Ctx& c) {
-  const std::vector<std::string> names = front::combiners(*front::get_region(c.eqn(), "jaxpr"));
-  if (names.empty()) c.unsupported("the function is not one of add, mul, max, min, and, or, xor");
+  const auto combiners = front::combiners(*front::get_region(c.eqn(), "jaxpr"));
+  if (combiners.empty()) {
+    c.unsupported("the function is not one of add, mul, max, min, and, or, xor");
+  }
   const Window window = window_of(c.eqn());
   Values results;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const Value x = c.in(i), init = c.in(names.size() + i);
-    const Combine combine = combine_of(names[i], x.dtype());
-    const Value slid = slide_all(c, x, window, combine.op, combine.neutral);
-    results.push_back(c.op.call(combine.op, {init, slid}));
+  for (std::size_t i = 0; i < combiners.size(); ++i) {
+    const Value x = c.in(i), init = c.in(combiners.size() + i);
+    const std::string_view op = combining_op(combiners[i].primitive, x.dtype());
+    const Value slid = slide_all(c, x, window, op, combiners[i].neutral);
+    results.push_back(c.op.call(op, {init, slid}));
   }
   return results;
 }

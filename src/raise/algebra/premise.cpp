@@ -274,8 +274,8 @@ bool is_harmless(const axis::Node& operation, const axis::Node& constant) {
   if (constant.dtype == DType::kBool) return true;
   if (!constant.out.empty() || !is_float(constant.dtype)) return false;
   const double value = constant.data.at(0);
-  if (operation.name == "max") return value < std::numeric_limits<double>::infinity();
-  if (operation.name == "min") return value > -std::numeric_limits<double>::infinity();
+  if (operation.name == "max") return value < kInfinity;
+  if (operation.name == "min") return value > -kInfinity;
   if (operation.name == "clamp") return !std::isnan(value);
   return std::isfinite(value) && (operation.name == "select_n" || value != 0);
 }

@@ -34,7 +34,7 @@ Form kept_above(const Form& x, double threshold) {
 Use cube(const Use& x) { return integer_pow(x, 3); }
 Use kept_above(const Use& x, double threshold) { return select(gt(x, threshold), x, 0); }
 
-// --- formulas, on numbers, forms and uses
+// --- parts of formulas, on numbers, forms and uses
 using std::abs, std::erf, std::exp, std::expm1, std::log1p, std::tanh;
 
 constexpr double kSqrtHalf = std::numbers::sqrt2 / 2;
@@ -42,108 +42,14 @@ constexpr double kSqrtTwoOverPi = std::numbers::inv_sqrtpi * std::numbers::sqrt2
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
 constexpr double kSeluScale = 1.0507009873554804934193349852946;
 
-struct GeluTanh {
-  template <class T>
-  static T of(const T& x, double) {
-    return x * (0.5 * (1.0 + tanh(kSqrtTwoOverPi * (x + 0.044715 * cube(x)))));
-  }
-};
-struct GeluErf {
-  template <class T>
-  static T of(const T& x, double) {
-    return 0.5 * x * (1.0 + erf(x * kSqrtHalf));
-  }
-};
-struct Silu {
-  template <class T>
-  static T of(const T& x, double) {
-    return x * logistic(x);
-  }
-};
-struct Sigmoid {
-  template <class T>
-  static T of(const T& x, double) {
-    return logistic(x);
-  }
-};
-struct Relu {
-  template <class T>
-  static T of(const T& x, double) {
-    return max(x, 0.0);
-  }
-};
-struct Relu6 {
-  template <class T>
-  static T of(const T& x, double) {
-    return clamp(0.0, x, 6.0);
-  }
-};
-struct HardTanh {
-  template <class T>
-  static T of(const T& x, double) {
-    return clamp(-1.0, x, 1.0);
-  }
-};
-struct HardSigmoid {
-  template <class T>
-  static T of(const T& x, double alpha) {
-    return clamp(0.0, alpha * x + 0.5, 1.0);
-  }
-};
-struct HardSwish {
-  template <class T>
-  static T of(const T& x, double) {
-    return x * (clamp(0.0, x + 3.0, 6.0) / 6.0);
-  }
-};
-struct Softplus {
-  template <class T>
-  static T of(const T& x, double) {
-    return max(x, 0.0) + log1p(exp(-abs(x)));
-  }
-};
-struct Mish {
-  template <class T>
-  static T of(const T& x, double) {
-    return x * tanh(Softplus::of(x, 0));
-  }
-};
-struct Softsign {
-  template <class T>
-  static T of(const T& x, double) {
-    return x / (abs(x) + 1.0);
-  }
-};
-struct ThresholdedRelu {
-  template <class T>
-  static T of(const T& x, double alpha) {
-    return kept_above(x, alpha);
-  }
-};
-struct LeakyRelu {
-  template <class T>
-  static T of(const T& x, double alpha) {
-    return max(x, 0.0) + alpha * min(x, 0.0);
-  }
-};
-struct Elu {
-  template <class T>
-  static T of(const T& x, double alpha) {
-    return max(x, 0.0) + alpha * expm1(min(x, 0.0));
-  }
-};
-struct Selu {
-  template <class T>
-  static T of(const T& x, double) {
-    return kSeluScale * Elu::of(x, kSeluAlpha);
-  }
-};
-struct Celu {
-  template <class T>
-  static T of(const T& x, double alpha) {
-    return max(x, 0.0) + alpha * expm1(min(x, 0.0) / alpha);
-  }
-};
+template <class T>
+T softplus(const T& x) {
+  return max(x, 0.0) + log1p(exp(-abs(x)));
+}
+template <class T>
+T elu(const T& x, double alpha) {
+  return max(x, 0.0) + alpha * expm1(min(x, 0.0));
+}
 
 // --- parameters, from the values of the function
 
@@ -175,35 +81,46 @@ double threshold(const NumericFunction& f) {
 }
 
 template <class Formula>
-constexpr Activation row(std::string_view name, AlphaRange alpha = {},
-                         double (*solve)(const NumericFunction&) = nullptr) {
+constexpr Activation row(std::string_view name, AlphaRange alpha,
+                         double (*solve)(const NumericFunction&), Formula) {
   return {name,
-          [](double x, double a) { return Formula::of(x, a); },
-          [](const Form& x, double a) { return Formula::of(x, a); },
-          [](const Use& x, double a) { return Formula::of(x, a); },
+          [](double x, double a) { return Formula()(x, a); },
+          [](const Form& x, double a) { return Formula()(x, a); },
+          [](const Use& x, double a) { return Formula()(x, a); },
           alpha,
           solve};
+}
+template <class Formula>
+constexpr Activation row(std::string_view name, Formula) {
+  return row(name, {}, nullptr, [](const auto& x, double) { return Formula()(x); });
 }
 
 // Where two functions agree the earlier one wins: celu with alpha 1 is elu.
 constexpr Activation kActivations[] = {
-    row<GeluTanh>("gelu_tanh"),
-    row<GeluErf>("gelu_erf"),
-    row<Silu>("silu"),
-    row<Sigmoid>("sigmoid"),
-    row<Relu>("relu"),
-    row<Relu6>("relu6"),
-    row<Softplus>("softplus"),
-    row<Mish>("mish"),
-    row<Selu>("selu"),
-    row<HardSwish>("hard_swish"),
-    row<HardSigmoid>("hard_sigmoid", {kTiny, kHuge}, slope_at_zero),
-    row<HardTanh>("hard_tanh"),
-    row<Softsign>("softsign"),
-    row<LeakyRelu>("leaky_relu", {kTiny, kHuge, false}, slope_below_zero),
-    row<ThresholdedRelu>("thresholded_relu", {0, kHuge, true, true}, threshold),
-    row<Elu>("elu", {kTiny, kHuge}, depth),
-    row<Celu>("celu", {kTiny, kHuge}, depth),
+    row("gelu_tanh",
+        [](const auto& x) {
+          return x * (0.5 * (1.0 + tanh(kSqrtTwoOverPi * (x + 0.044715 * cube(x)))));
+        }),
+    row("gelu_erf", [](const auto& x) { return 0.5 * x * (1.0 + erf(x * kSqrtHalf)); }),
+    row("silu", [](const auto& x) { return x * logistic(x); }),
+    row("sigmoid", [](const auto& x) { return logistic(x); }),
+    row("relu", [](const auto& x) { return max(x, 0.0); }),
+    row("relu6", [](const auto& x) { return clamp(0.0, x, 6.0); }),
+    row("softplus", [](const auto& x) { return softplus(x); }),
+    row("mish", [](const auto& x) { return x * tanh(softplus(x)); }),
+    row("selu", [](const auto& x) { return kSeluScale * elu(x, kSeluAlpha); }),
+    row("hard_swish", [](const auto& x) { return x * (clamp(0.0, x + 3.0, 6.0) / 6.0); }),
+    row("hard_sigmoid", {kTiny, kHuge}, slope_at_zero,
+        [](const auto& x, double alpha) { return clamp(0.0, alpha * x + 0.5, 1.0); }),
+    row("hard_tanh", [](const auto& x) { return clamp(-1.0, x, 1.0); }),
+    row("softsign", [](const auto& x) { return x / (abs(x) + 1.0); }),
+    row("leaky_relu", {kTiny, kHuge, false}, slope_below_zero,
+        [](const auto& x, double alpha) { return max(x, 0.0) + alpha * min(x, 0.0); }),
+    row("thresholded_relu", {0, kHuge, true, true}, threshold,
+        [](const auto& x, double alpha) { return kept_above(x, alpha); }),
+    row("elu", {kTiny, kHuge}, depth, [](const auto& x, double alpha) { return elu(x, alpha); }),
+    row("celu", {kTiny, kHuge}, depth,
+        [](const auto& x, double a) { return max(x, 0.0) + a * expm1(min(x, 0.0) / a); }),
 };
 
 }  // namespace

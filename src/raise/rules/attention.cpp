@@ -9,7 +9,6 @@
 // Masks and biases become one summand of the score, see attention_summand.h. In 16-bit types the op
 // rounds the result once, where JAX may round scores and weights too.
 #include <algorithm>
-#include <limits>
 
 #include "axis/graph/expr.h"
 #include "axis/graph/pattern.h"
@@ -331,7 +330,6 @@ Rules attention_rules() {
 }
 
 Use AttentionOp::expand() const {
-  constexpr double kNever = -std::numeric_limits<double>::infinity();
   Graph& graph = *query.node->graph;
   const DType dtype = sum_type(query.node->dtype);
   Use score = graph.contract(query, key, contracted, dtype) * scale;
@@ -341,10 +339,10 @@ Use AttentionOp::expand() const {
   if (is_causal) {
     const Use row = graph.iota(time[0], DType::kI32);
     const Use column = graph.iota(keys[0], DType::kI32);
-    score = select(ge(row, column), score, kNever);
+    score = select(ge(row, column), score, -kInfinity);
   }
   Use weights = make(SoftmaxOp{{score, keys}}, score.flat());
-  if (zero_rows) weights = select(eq(bias, kNever), 0, weights);
+  if (zero_rows) weights = select(eq(bias, -kInfinity), 0, weights);
   return graph.contract(convert(weights, query.node->dtype), value, keys, query.node->dtype);
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "axis/graph/expr.h"
 #include "raise/algebra/views.h"

@@ -23,7 +23,7 @@ using axis::Label;
 using axis::Labels;
 using axis::Use;
 
-constexpr double kNever = -std::numeric_limits<double>::infinity();
+constexpr double kNever = -kInfinity;
 
 bool same_members(const std::vector<Use>& a, const std::vector<Use>& b) {
   const auto holds = [](const std::vector<Use>& all, const std::vector<Use>& some) {

@@ -19,6 +19,14 @@ using front::ValueId;
 
 constexpr DType kDType = DType::kF32;
 
+class Step;
+
+// A value of a step. Arithmetic on it adds an equation.
+struct Quantity {
+  Step* step = nullptr;
+  ValueId id = 0;
+};
+
 // One step of a cell as a function, written with the arithmetic of its formula.
 class Step {
  public:
@@ -27,70 +35,79 @@ class Step {
     function_.name = cell.op;
   }
 
-  ValueId param(const char* name, Dims shape) {
-    const ValueId id = function_.add_value({kDType, std::move(shape)}, name);
-    function_.params.push_back(id);
-    return id;
+  Quantity param(const char* name, Dims shape) {
+    function_.params.push_back(function_.add_value({kDType, std::move(shape)}, name));
+    return {this, function_.params.back()};
   }
-  ValueId op(std::string primitive, std::vector<ValueId> in, Dims shape, Attrs attrs = {}) {
-    const ValueId id = function_.add_value({kDType, std::move(shape)});
-    function_.eqns.push_back({std::move(primitive), std::move(in), {id}, std::move(attrs)});
-    return id;
+  Quantity constant(double value) {
+    const ValueId id = function_.add_value({kDType, {}});
+    function_.constants.push_back({id, scalar(kDType, value), ""});
+    return {this, id};
   }
-  ValueId unit(std::string primitive, std::vector<ValueId> in) {  // of the shape of the state
-    return op(std::move(primitive), std::move(in), {sizes_.batch, sizes_.hidden});
+  // Of operands of one shape, or scalars.
+  Quantity pointwise(std::string primitive, const std::vector<Quantity>& in) {
+    const auto rank = [&](const Quantity& x) { return shape(x).size(); };
+    return op(std::move(primitive), in, shape(*std::ranges::max_element(in, {}, rank)));
   }
-  ValueId squeezed(ValueId value) {
-    const Dims& shape = function_.type(value).shape;
-    return op("squeeze", {value}, Dims(shape.begin() + 1, shape.end()), {{"dimensions", Ints{0}}});
+  Quantity squeezed(const Quantity& x) {
+    const Dims& all = shape(x);
+    return op("squeeze", {x}, Dims(all.begin() + 1, all.end()), {{"dimensions", Ints{0}}});
   }
   // x . w^T for the gates from `first` to before `last`
-  ValueId times(ValueId x, ValueId weights, std::int64_t first, std::int64_t last) {
-    const Dim columns = function_.type(weights).shape[1];
-    const ValueId part = rows(weights, first, last, {(last - first) * unit_count(), columns});
+  Quantity times(const Quantity& x, const Quantity& weights, std::int64_t first,
+                 std::int64_t last) {
+    const Dim columns = shape(weights)[1];
+    const Quantity part = rows(weights, first, last, {(last - first) * unit_count(), columns});
     const front::DotParams dims{{1}, {1}, {}, {}};
     return op("dot_general", {x, part}, shape_of(last - first), dims.attrs());
   }
   // The bias of these gates, for every element of the batch; those of the state follow those of x.
-  ValueId bias(ValueId b, std::int64_t first, std::int64_t last) {
-    const Dims shape = shape_of(last - first);
-    const ValueId part = rows(b, first, last, {shape[1]});
-    return op("broadcast_in_dim", {part}, shape,
-              {{"broadcast_dimensions", Ints{1}}, {"shape", shape}});
+  Quantity bias(const Quantity& b, std::int64_t first, std::int64_t last) {
+    const Dims wide = shape_of(last - first);
+    const Quantity part = rows(b, first, last, {wide[1]});
+    return op("broadcast_in_dim", {part}, wide,
+              {{"broadcast_dimensions", Ints{1}}, {"shape", wide}});
   }
-  ValueId gate(ValueId all, std::int64_t k) {
+  Quantity gate(const Quantity& all, std::int64_t k) {
     const std::int64_t n = unit_count();
     return op(
         "slice", {all}, {sizes_.batch, sizes_.hidden},
         {{"limit_indices", List{sizes_.batch, (k + 1) * n}}, {"start_indices", Ints{0, k * n}}});
   }
   // The next state with the unit dim that ONNX gives it.
-  ValueId state(ValueId value) {
-    const Dims shape{1, sizes_.batch, sizes_.hidden};
-    return op("broadcast_in_dim", {value}, shape,
-              {{"broadcast_dimensions", Ints{1, 2}}, {"shape", shape}});
+  Quantity state(const Quantity& x) {
+    const Dims wide{1, sizes_.batch, sizes_.hidden};
+    return op("broadcast_in_dim", {x}, wide,
+              {{"broadcast_dimensions", Ints{1, 2}}, {"shape", wide}});
   }
-  ValueId constant(double value) {
-    const ValueId id = function_.add_value({kDType, {}});
-    function_.constants.push_back({id, scalar(kDType, value), ""});
-    return id;
-  }
-  front::Function finish(std::vector<ValueId> results) {
-    function_.results = std::move(results);
+  front::Function finish(const std::vector<Quantity>& results) {
+    function_.results = ids(results);
     return std::move(function_);
   }
-  std::int64_t unit_count() const { return sizes_.hidden.value(); }
   std::int64_t row_count() const { return rows_; }
-  Dims shape_of(std::int64_t gate_count) const { return {sizes_.batch, gate_count * unit_count()}; }
 
  private:
-  ValueId rows(ValueId value, std::int64_t first, std::int64_t last, Dims shape) {
+  static std::vector<ValueId> ids(const std::vector<Quantity>& terms) {
+    std::vector<ValueId> result;
+    for (const Quantity& term : terms) result.push_back(term.id);
+    return result;
+  }
+  const Dims& shape(const Quantity& x) const { return function_.type(x.id).shape; }
+  Quantity op(std::string primitive, const std::vector<Quantity>& in, Dims result,
+              Attrs attrs = {}) {
+    const ValueId id = function_.add_value({kDType, std::move(result)});
+    function_.eqns.push_back({std::move(primitive), ids(in), {id}, std::move(attrs)});
+    return {this, id};
+  }
+  std::int64_t unit_count() const { return sizes_.hidden.value(); }
+  Dims shape_of(std::int64_t gate_count) const { return {sizes_.batch, gate_count * unit_count()}; }
+  Quantity rows(const Quantity& x, std::int64_t first, std::int64_t last, Dims result) {
     List start{first * unit_count()}, limit{last * unit_count()};
-    if (shape.size() > 1) {
+    if (result.size() > 1) {
       start.emplace_back(0);
-      limit.emplace_back(shape[1]);
+      limit.emplace_back(result[1]);
     }
-    return op("slice", {value}, std::move(shape),
+    return op("slice", {x}, std::move(result),
               {{"limit_indices", limit}, {"start_indices", start}});
   }
 
@@ -99,14 +116,29 @@ class Step {
   RecurrentSizes sizes_;
 };
 
+Quantity operator+(const Quantity& a, const Quantity& b) {
+  return a.step->pointwise("add", {a, b});
+}
+Quantity operator*(const Quantity& a, const Quantity& b) {
+  return a.step->pointwise("mul", {a, b});
+}
+Quantity operator-(double a, const Quantity& b) {
+  return b.step->pointwise("sub", {b.step->constant(a), b});
+}
+Quantity max(const Quantity& a, double b) {
+  return a.step->pointwise("max", {a, a.step->constant(b)});
+}
+Quantity logistic(const Quantity& x) { return x.step->pointwise("logistic", {x}); }
+Quantity tanh(const Quantity& x) { return x.step->pointwise("tanh", {x}); }
+
 // The parameters of a step without the unit dims of ONNX.
 struct Parameters {
   Parameters(Step& s, const Cell& cell, const RecurrentSizes& sizes) {
     const Dim rows = s.row_count();
-    const ValueId w_in = s.param("w", {1, rows, sizes.input});
-    const ValueId r_in = s.param("r", {1, rows, sizes.hidden});
-    const ValueId b_in = s.param("b", {1, rows + rows});
-    std::vector<ValueId> state;
+    const Quantity w_in = s.param("w", {1, rows, sizes.input});
+    const Quantity r_in = s.param("r", {1, rows, sizes.hidden});
+    const Quantity b_in = s.param("b", {1, rows + rows});
+    std::vector<Quantity> state;
     for (std::size_t i = 0; i < cell.state.size(); ++i) {
       state.push_back(s.param(i == 0 ? "h" : "c", {1, sizes.batch, sizes.hidden}));
     }
@@ -117,45 +149,40 @@ struct Parameters {
     h = s.squeezed(state[0]);
     c = state.size() > 1 ? s.squeezed(state[1]) : h;
   }
-  ValueId w, r, b, h, c, x;
+  Quantity w, r, b, h, c, x;
 };
 
 // x . w^T + h . r^T + both biases, for the first `count` gates of `all`
-ValueId gates(Step& s, const Parameters& p, std::int64_t count, std::int64_t all) {
-  const Dims shape = s.shape_of(count);
-  const ValueId from_x = s.op("add", {s.times(p.x, p.w, 0, count), s.bias(p.b, 0, count)}, shape);
-  const ValueId from_h =
-      s.op("add", {s.times(p.h, p.r, 0, count), s.bias(p.b, all, all + count)}, shape);
-  return s.op("add", {from_x, from_h}, shape);
+Quantity gates(Step& s, const Parameters& p, std::int64_t count, std::int64_t all) {
+  const Quantity by_w = s.times(p.x, p.w, 0, count), from_x = by_w + s.bias(p.b, 0, count);
+  const Quantity by_r = s.times(p.h, p.r, 0, count), from_h = by_r + s.bias(p.b, all, all + count);
+  return from_x + from_h;
 }
 
 front::Function lstm_step(Step& s, const Parameters& p) {
-  const ValueId all = gates(s, p, 4, 4);
-  const ValueId i = s.unit("logistic", {s.gate(all, 0)}), o = s.unit("logistic", {s.gate(all, 1)});
-  const ValueId f = s.unit("logistic", {s.gate(all, 2)}), g = s.unit("tanh", {s.gate(all, 3)});
-  const ValueId c = s.unit("add", {s.unit("mul", {f, p.c}), s.unit("mul", {i, g})});
-  const ValueId h = s.state(s.unit("mul", {o, s.unit("tanh", {c})}));
+  const Quantity all = gates(s, p, 4, 4);
+  const Quantity i = logistic(s.gate(all, 0)), o = logistic(s.gate(all, 1));
+  const Quantity f = logistic(s.gate(all, 2)), g = tanh(s.gate(all, 3));
+  const Quantity kept = f * p.c, c = kept + i * g;
+  const Quantity h = s.state(o * tanh(c));
   return s.finish({h, s.state(c), h});
 }
 
 front::Function gru_step(Step& s, const Parameters& p, bool linear_before_reset) {
-  const ValueId both = gates(s, p, 2, 3);
-  const ValueId z = s.unit("logistic", {s.gate(both, 0)}),
-                r = s.unit("logistic", {s.gate(both, 1)});
-  const ValueId of = linear_before_reset ? p.h : s.unit("mul", {r, p.h});
-  ValueId from_h = s.unit("add", {s.times(of, p.r, 2, 3), s.bias(p.b, 5, 6)});
-  if (linear_before_reset) from_h = s.unit("mul", {r, from_h});
-  const ValueId from_x = s.unit("add", {s.times(p.x, p.w, 2, 3), s.bias(p.b, 2, 3)});
-  const ValueId n = s.unit("tanh", {s.unit("add", {from_x, from_h})});
-  const ValueId kept = s.unit("mul", {z, p.h});
-  const ValueId fresh = s.unit("mul", {s.unit("sub", {s.constant(1), z}), n});
-  const ValueId h = s.state(s.unit("add", {fresh, kept}));
+  const Quantity both = gates(s, p, 2, 3);
+  const Quantity z = logistic(s.gate(both, 0)), r = logistic(s.gate(both, 1));
+  const Quantity by_r = s.times(linear_before_reset ? p.h : r * p.h, p.r, 2, 3);
+  Quantity from_h = by_r + s.bias(p.b, 5, 6);
+  if (linear_before_reset) from_h = r * from_h;
+  const Quantity by_w = s.times(p.x, p.w, 2, 3), from_x = by_w + s.bias(p.b, 2, 3);
+  const Quantity n = tanh(from_x + from_h), kept = z * p.h;
+  const Quantity h = s.state((1 - z) * n + kept);
   return s.finish({h, h});
 }
 
 front::Function rnn_step(Step& s, const Parameters& p, bool is_relu) {
-  const ValueId sum = gates(s, p, 1, 1);
-  const ValueId h = s.state(is_relu ? s.unit("max", {sum, s.constant(0)}) : s.unit("tanh", {sum}));
+  const Quantity sum = gates(s, p, 1, 1);
+  const Quantity h = s.state(is_relu ? max(sum, 0) : tanh(sum));
   return s.finish({h, h});
 }
 

@@ -10,7 +10,6 @@
 #include "raise/rules/softmax.h"
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "axis/graph/expr.h"
@@ -62,7 +61,7 @@ bool vanishes_outside(Graph& graph, const Use& e, const Use& m, const Labels& s)
     x = graph.child(x, 0);
   }
   return is_pointwise(x, "select_n") && x.node->edges.size() == 3 && graph.child(x, 0) == m &&
-         graph.scalar_value(graph.child(x, 1)) == -std::numeric_limits<double>::infinity();
+         graph.scalar_value(graph.child(x, 1)) == -kInfinity;
 }
 
 // e for select(m, e, 0) where e is zero already: the sum of softmax(x, where=m).
@@ -76,8 +75,8 @@ Use without_idle_mask(Graph& graph, const Use& use, const Labels& s) {
 
 // exp(y), zero where `keep` is false
 Use masked_exp(Graph& graph, const Use& e, const Use& keep) {
-  const Use exponent = select(keep, graph.child(e, 0), -std::numeric_limits<double>::infinity());
-  return graph.pointwise(e.node->name, {exponent}, e.node->dtype);
+  const Use exponent = select(keep, graph.child(e, 0), -kInfinity);
+  return applied(e.node->name, exponent);
 }
 
 bool is_select_of_exp(const axis::Node& node) {
@@ -89,9 +88,8 @@ bool is_exp_like(const axis::Node& node) { return is_exp(node) || is_select_of_e
 
 // The shift may stand inside of a mask.
 Use without_masked_shift(Graph& graph, const Use& y, const Labels& s) {
-  const bool is_masked =
-      is_pointwise(y, "select_n") && y.node->edges.size() == 3 &&
-      graph.scalar_value(graph.child(y, 1)) == -std::numeric_limits<double>::infinity();
+  const bool is_masked = is_pointwise(y, "select_n") && y.node->edges.size() == 3 &&
+                         graph.scalar_value(graph.child(y, 1)) == -kInfinity;
   if (!is_masked) return without_shift(graph, y, s);
   const Use kept = without_shift(graph, graph.child(y, 2), s);
   return select(graph.child(y, 0), kept, graph.child(y, 1));
