@@ -155,6 +155,7 @@ class Widener {
   }
 
   std::optional<Widening> widened(const Kernel& kernel, const Binding& binding) const {
+    if (node_.op == "Cast") return std::nullopt;  // values are widened by nothing else
     OpConduct conduct = conduct_of_node(node_);
     if (binding.variable != signature_.main_variable())
       conduct = {node_.op, Conduct::kValues, true};
