@@ -4,13 +4,16 @@
 #include <fmt/format.h>
 
 #include <utility>
-#include <vector>
 
 #include "axis/graph/graph.h"
 #include "compile/compile.h"
 #include "front/text.h"
 #include "lower/lower.h"
-#include "onnx/ir.h"
+#include "onnx/walk.h"
+#include "pass/pass.h"
+#include "target/cast_order.h"
+#include "target/empty_product.h"
+#include "target/scale.h"
 
 namespace jaxport::tool {
 namespace {
@@ -110,8 +113,54 @@ constexpr Stage kStages[] = {
     {"--passes", "print the finished ONNX model", compiled},
 };
 
+// --- one pass on a model
+
+struct TargetRewrite {
+  const char* name;
+  void (*run)(onnx::Model&, target::Target);
+};
+constexpr TargetRewrite kRewrites[] = {
+    {"legalise", target::legalise},
+    {"cast_before_transposing",
+     [](onnx::Model& model, target::Target) { target::cast_before_transposing(model); }},
+    {"keep_scales", [](onnx::Model& model, target::Target) { target::keep_scales(model); }},
+    {"guard_empty_products",
+     [](onnx::Model& model, target::Target) { target::guard_empty_products(model); }},
+};
+
+// Lowering makes constants without names. A model in a file has a name for each; those that start
+// with "_" stand for none.
+void forget_names(onnx::Model& model) {
+  onnx::for_each_graph(model.graph, [&](const onnx::Graph& graph) {
+    for (const onnx::Initializer& constant : graph.initializers) {
+      std::string& name = model.values[constant.value].name;
+      if (name.starts_with('_')) name.clear();
+    }
+  });
+}
+
 }  // namespace
 
 std::span<const Stage> all_stages() { return kStages; }
+
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const pass::Pass& pass : pass::pipeline()) names.emplace_back(pass.name);
+  for (const TargetRewrite& rewrite : kRewrites) names.emplace_back(rewrite.name);
+  return names;
+}
+
+std::string run_pass(std::string_view name, onnx::Model model, const StageOptions& options) {
+  forget_names(model);
+  for (const pass::Pass& pass : pass::pipeline()) {
+    if (pass.name == name) pass.run(model);
+  }
+  for (const TargetRewrite& rewrite : kRewrites) {
+    if (rewrite.name == name) rewrite.run(model, options.target);
+  }
+  onnx::name_values(model);
+  onnx::verify(model, name);
+  return onnx::print(model);
+}
 
 }  // namespace jaxport::tool

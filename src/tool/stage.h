@@ -3,8 +3,11 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "front/ir.h"
+#include "onnx/ir.h"
 #include "raise/engine/raise.h"
 #include "target/target.h"
 
@@ -24,5 +27,9 @@ struct Stage {
   std::string (*run)(const front::Module&, const StageOptions&);
 };
 std::span<const Stage> all_stages();  // in the order of the pipeline
+
+// One pass, or one rewrite of the target, on a model, and the result as text.
+std::vector<std::string> pass_names();
+std::string run_pass(std::string_view name, onnx::Model model, const StageOptions& options);
 
 }  // namespace jaxport::tool

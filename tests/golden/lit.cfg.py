@@ -17,7 +17,7 @@ tools = Path(lit_config.params.get("tools", build)).resolve()
 
 config.name = "golden"
 config.test_format = lit.formats.ShTest(execute_external=False)
-config.suffixes = [".jir", ".test"]
+config.suffixes = [".jir", ".onnxtxt", ".test"]
 config.excludes = ["input"]  # folders of files that tests read
 config.test_source_root = str(Path(__file__).parent)
 config.test_exec_root = str(tools / "golden")
@@ -25,6 +25,9 @@ config.test_exec_root = str(tools / "golden")
 # filecheck stands beside the Python that runs lit.
 path = [str(tools), str(Path(sys.executable).parent), os.environ["PATH"]]
 config.environment["PATH"] = os.pathsep.join(path)
+
+each_model = f"{sys.executable} {Path(__file__).with_name('each_model.py')}"
+config.substitutions.append(("%each_model", each_model))
 
 # The superuser may write everywhere, so tests of permissions need somebody else.
 if os.geteuid() != 0:

@@ -159,7 +159,7 @@ def test_threads_convert_at_once():
         assert list(threads.map(convert, range(4))) == expected
 
 
-def test_allclose_agrees(tmp_path):
+def test_allclose_agrees_where_numbers_do(tmp_path):
     path = jaxport.to_onnx(
         scale, [("B", 3), ()], return_mode="file", output_path=tmp_path / "m.onnx"
     )
@@ -197,7 +197,7 @@ def test_allclose_finds_other_differences(other, message):
     assert text.startswith(message)
 
 
-def test_version():
+def test_the_package_has_a_version_and_lists_its_names():
     from importlib.metadata import version
 
     assert jaxport.__version__ == version("jaxport")

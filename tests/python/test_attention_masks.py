@@ -166,7 +166,7 @@ APART = [
 
 
 @parity([*ONE_NODE, *APART])
-def test_every_row_has_its_numbers(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)
 
 

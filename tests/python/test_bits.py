@@ -61,7 +61,7 @@ CASES = [
 
 
 @parity(CASES)
-def test_bits(case: Case, capfd: pytest.CaptureFixture[str]) -> None:
+def test_numbers_are_jax_s(case: Case, capfd: pytest.CaptureFixture[str]) -> None:
     check(case, capfd)
 
 

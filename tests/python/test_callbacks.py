@@ -101,7 +101,7 @@ LEFT_OUT = [
 
 
 @parity(LEFT_OUT)
-def test_checks(case, capfd):
+def test_numbers_beside_checks_are_jax_s(case, capfd):
     check(case, capfd)
 
 
@@ -200,5 +200,5 @@ def generator(x):
         (None, False),
     ],
 )
-def test_never_returns(function, only_raises):
+def test_a_function_that_only_raises_is_seen(function, only_raises):
     assert never_returns(function) == only_raises

@@ -145,7 +145,7 @@ def rotated(x, angle):
 
 
 @parity([*FUNCTIONS, *ARITHMETIC, *MOVES, *TRANSFORMS])
-def test_complex(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)
 
 

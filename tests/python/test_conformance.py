@@ -31,7 +31,9 @@ PASSED = Outcome("sort_plain", "sort", "int32", "pass")
         (np.zeros(0, np.int8), np.zeros(0, np.int8), None),
     ],
 )
-def test_difference(want: np.ndarray, have: np.ndarray, found: str | None) -> None:
+def test_a_difference_is_found_and_described(
+    want: np.ndarray, have: np.ndarray, found: str | None
+) -> None:
     said = difference(want, have, "add")
     assert (said is None) if found is None else (said is not None and found in said)
 

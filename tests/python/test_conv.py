@@ -213,5 +213,5 @@ POOLING = [
 
 
 @parity(CONVOLUTIONS + POOLING)
-def test_conv(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)

@@ -49,7 +49,7 @@ def test_by_name_as_a_decorator(primitive):
     assert jaxport.to_onnx(lambda x: primitive.bind(x, scale=3.0), [(4,)])
 
 
-def test_without_a_decomposition(primitive):
+def test_a_primitive_without_a_decomposition_is_refused(primitive):
     with pytest.raises(jaxport.ConversionError, match=r"JXP-E012.*scaled_sum"):
         jaxport.to_onnx(lambda x: primitive.bind(x, scale=3.0), [(4,)])
 
@@ -178,5 +178,5 @@ if hasattr(lax, "mulhi"):  # jax 0.10
 
 
 @parity(COMPUTED_BY_JAX)
-def test_computed_by_jax(case, capfd):
+def test_what_jax_decomposes_has_its_numbers(case, capfd):
     check(case, capfd)

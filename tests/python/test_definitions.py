@@ -140,12 +140,12 @@ EQUINOX = [
 
 
 @parity(TRACED)
-def test_definitions(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)
 
 
 @parity(EQUINOX)
-def test_equinox(case, capfd):
+def test_numbers_of_equinox_are_jax_s(case, capfd):
     check(case, capfd)
 
 

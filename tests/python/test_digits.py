@@ -17,7 +17,7 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "trust.md"
 
 
 @pytest.mark.parametrize("row", DIGITS, ids=lambda row: row.name)
-def test_digits(row):
+def test_a_function_has_these_digits(row):
     measured = measure_model(row.fn)
     assert measured.relative <= row.relative, measured
     assert measured.absolute <= row.absolute, measured

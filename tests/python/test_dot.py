@@ -117,5 +117,5 @@ CASES = [
 
 
 @parity(CASES)
-def test_dot(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)

@@ -243,7 +243,7 @@ def test_a_shape_name_used_inconsistently():
         (None, "inputs is a NoneType, not a list"),
     ],
 )
-def test_wrong_inputs(inputs, message):
+def test_wrong_inputs_are_refused(inputs, message):
     def add(x, y):
         return x + y
 
@@ -253,7 +253,7 @@ def test_wrong_inputs(inputs, message):
 
 
 @pytest.mark.parametrize("size", ["2*", "B C", "", "B,C", "...", "1.5", -3])
-def test_wrong_sizes(size):
+def test_wrong_sizes_are_refused(size):
     error = error_of(jnp.tanh, [(3, size)])
     assert error.code == "E071"
     assert error.message.startswith(f"size {size!r} in entry 0 of inputs cannot be used: ")
@@ -268,7 +268,7 @@ def test_wrong_sizes(size):
         ({"output_names": ["x"]}, "output_names holds 'x', the name of an input"),
     ],
 )
-def test_wrong_names(options, message):
+def test_wrong_names_are_refused(options, message):
     error = error_of(lambda x: -x, [(3,)], **options)
     assert error.code == "E072"
     assert error.message == message
@@ -323,7 +323,7 @@ def test_a_conversion_that_fails_writes_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk(tmp_path):
+def test_a_full_disk_leaves_no_file(tmp_path):
     code = textwrap.dedent(
         f"""
         import resource, signal, numpy as np, jaxport

@@ -61,7 +61,7 @@ CASES = [
 
 
 @parity(CASES)
-def test_fourier(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)
 
 

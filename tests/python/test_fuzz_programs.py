@@ -81,7 +81,7 @@ def test_values_of_every_kind_and_dtype(kind):
         assert a.tobytes() == b.tobytes()
 
 
-def test_right_is_right():
+def test_a_right_program_is_found_right():
     for prog in (
         program("jnp.sin($0)", "$0 @ $0.T"),
         program("jax.nn.softmax($0)", dtype="f16"),

@@ -31,5 +31,5 @@ GRADIENTS = [
 
 
 @parity(GRADIENTS)
-def test_gradient(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small idioms: how JAX's users write them, JAX's numbers, and the nodes they become."""
+"""Small idioms: numbers in other dtypes, sizes and opsets, and the nodes they become, in order.
+
+raising/ has more spellings.
+"""
 
 from __future__ import annotations
 
@@ -54,12 +57,10 @@ SLOPES = np.linspace(-0.5, 1.5, 8, dtype=np.float32)
 
 ACTIVATIONS = [
     activation("sigmoid by hand", lambda x: 1 / (1 + jnp.exp(-x)), "Sigmoid"),
-    activation("sigmoid of tanh", lambda x: 0.5 * (jnp.tanh(x / 2) + 1), "Sigmoid", also=[]),
     activation("silu by hand", lambda x: x / (1 + jnp.exp(-x)), "Sigmoid Mul"),
     activation("clip", lambda x: jnp.clip(x, -0.5, 0.75), "Clip"),
     activation("clip below", lambda x: jnp.clip(x, -0.5), "Clip"),
     activation("minimum", lambda x: jnp.minimum(x, 0.75), "Clip"),
-    activation("min of max", lambda x: jnp.minimum(jnp.maximum(x, -1), 0.5), "Clip", also=[]),
     activation("max of min", lambda x: jnp.maximum(jnp.minimum(x, 0.5), -1), "Clip", also=[]),
     activation("bounds cross", lambda x: jnp.maximum(jnp.minimum(x, -1), 0.5), "Clip Clip"),
     activation("where relu", lambda x: jnp.where(x > 0, x, 0), "ThresholdedRelu"),
@@ -83,7 +84,6 @@ ACTIVATIONS = [
         also=[],
     ),
     activation("linen prelu", linen_prelu(), "LeakyRelu", also=[]),
-    activation("equinox prelu", eqx.nn.PReLU(0.25), "LeakyRelu", also=[]),
 ]
 if hasattr(nnx, "PReLU"):  # Flax 0.12
     ACTIVATIONS.append(activation("nnx prelu", nnx.PReLU(), "LeakyRelu", also=[]))
@@ -92,13 +92,6 @@ LOG_SUM_EXP = "ReduceMax Clip Reshape Sub Exp ReduceSum Log Add"
 REDUCTIONS = [
     idiom("logsumexp", lambda x: jax.nn.logsumexp(x, -1), X, LOG_SUM_EXP, OTHER_FLOATS),
     idiom("logsumexp of all", jax.scipy.special.logsumexp, X, LOG_SUM_EXP.replace("Reshape ", "")),
-    idiom(
-        "x - logsumexp(x)",
-        lambda x: x - jax.nn.logsumexp(x, -1, keepdims=True),
-        X,
-        "LogSoftmax",
-        tolerance="sum",
-    ),
 ]
 
 IMAGE = [f32(2, 8, 8, 3)]
@@ -157,7 +150,6 @@ POOLS = [
         "AveragePool",
         inputs=[f32(2, 4, 5, 6, 3)],
     ),
-    pool("max", lambda x: nnx.max_pool(x, (3, 3), strides=(2, 2), padding="SAME"), "MaxPool"),
     pool(
         "equinox",
         eqx.nn.AvgPool2d(2, 2),
@@ -304,19 +296,12 @@ INDICES = [
     ),
     index("nnx.Embed", EMBED, [i32("B", "T", lo=0, hi=8)], FILL.replace("Reshape", "Unsqueeze")),
     index(
-        "equinox embedding",
-        jax.vmap(eqx.nn.Embedding(9, 4, key=jax.random.key(0))),
-        [i32(5, lo=0, hi=8)],
-        "Clip Gather",
-    ),
-    index(
         "row of an argmax",
         lambda x, y: x[jnp.argmax(y, -1)],
         [f32(8, 4), f32(5, 8)],
         "ReduceSum IsNaN If Cast Gather",
     ),
     index("rows by position", lambda x, y: x[jnp.arange(y.shape[0])], [f32(16, 4), f32(5)], None),
-    index("a constant list", lambda x: x[:, jnp.array([2, 0, 1])], [f32(2, 3, 2)], "Gather"),
     index("one row", lambda x, i: x[i], [f32(4, 3), ROW], "Clip Gather"),
     index(
         "one column", lambda x, i: x[:, i], [f32(4, 3), ROW], "Clip Gather", [[f32("B", 3), ROW]]
@@ -555,7 +540,7 @@ TABLES = [*ACTIVATIONS, *REDUCTIONS, *POOLS, *PADDED, *INDICES, *UPDATES, *DYNAM
 
 
 @parity([rows for rows, _ in TABLES])
-def test_idiom(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)
 
 
@@ -564,7 +549,7 @@ def test_idiom(case, capfd):
     [(rows[0], ops) for rows, ops in TABLES if ops],
     ids=lambda v: getattr(v, "name", ""),
 )
-def test_nodes(case, ops):
+def test_an_idiom_becomes_these_nodes(case, ops):
     assert " ".join(nodes(case)) == ops
 
 
@@ -580,7 +565,7 @@ def nodes(case: Case, **options) -> list[str]:
         (lambda x: jnp.where(x >= 0, x, SLOPES * x), "PRelu"),
     ],
 )
-def test_op_that_onnx_runtime_runs_slowly_is_left_to_other_runtimes(fn, op):
+def test_an_op_that_onnx_runtime_runs_slowly_is_left_to_other_runtimes(fn, op):
     model = jaxport.to_onnx(fn, [(4, 8)], target="onnx")
     assert [node.op_type for node in model.graph.node] == [op]
     equal, message = jaxport.allclose(fn, model, [np.linspace(-3, 3, 32).reshape(4, 8)], rtol=1e-6)

@@ -83,7 +83,7 @@ def test_literals_keep_their_bits(value):
     assert np.float32(float(constants[0])).tobytes() == np.float32(value).tobytes()
 
 
-def test_large_unsigned_literals():
+def test_large_unsigned_literals_are_kept():
     text = jir(lambda x: x | np.uint32(4294967295), jax.ShapeDtypeStruct((3,), jnp.uint32))
     assert "u32[] = constant 4294967295" in text
 

@@ -205,7 +205,7 @@ ORDER = [
 
 
 @parity(GATHER + SCATTER + DYNAMIC + ORDER)
-def test_index(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)
 
 

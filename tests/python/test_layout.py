@@ -114,7 +114,7 @@ def nodes_of(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_layout(name, capfd):
+def test_a_layout_costs_no_more_than_this(name, capfd):
     row = ROWS[name]
     (only,) = case(name, row.fn, row.inputs, tolerance="network")
     check(only, capfd)

@@ -206,5 +206,5 @@ GENERAL = [
 
 
 @parity(GENERAL + SYSTEMS + REFLECTIONS + ROTATIONS)
-def test_linalg(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)

@@ -48,7 +48,7 @@ def converted(fn, inputs, **options):
     return [node.op_type for node in model.graph.node]
 
 
-def test_one_node():
+def test_a_lowering_makes_one_node():
     @jaxport.register_lowering("leaky")
     def lower(c, x, *, slope):
         assert (x.dtype, x.shape) == ("f32", ["B", 3])

@@ -295,5 +295,5 @@ EDGES = [
 
 
 @parity(ARITHMETIC + FUNCTIONS + ACTIVATIONS + COMPARISONS + BITS + CONVERSIONS + EDGES)
-def test_math(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)

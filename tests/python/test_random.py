@@ -150,7 +150,7 @@ MOVES = [case("moved keys", moves_keys, [u32(4, 2), i32(lo=0, hi=1)], opsets=OPS
 
 
 @parity(BITS + NUMBERS + GENERATOR + MOVES)
-def test_random(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)
 
 

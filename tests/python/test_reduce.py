@@ -253,5 +253,5 @@ COMPOSED = [
 
 
 @parity(REDUCTIONS + CUMULATIVE + GENERAL + COMPOSED)
-def test_reduce(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)

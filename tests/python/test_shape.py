@@ -106,5 +106,5 @@ CASES = [
 
 
 @parity(CASES)
-def test_shape(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)

@@ -64,5 +64,5 @@ CASES = [
 
 
 @parity(CASES)
-def test_sort(case: Case, capfd: pytest.CaptureFixture[str]) -> None:
+def test_numbers_are_jax_s(case: Case, capfd: pytest.CaptureFixture[str]) -> None:
     check(case, capfd)

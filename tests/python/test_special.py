@@ -77,5 +77,5 @@ TWO_ARGUMENTS = [
 
 
 @parity(ONE_ARGUMENT + TWO_ARGUMENTS)
-def test_special(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)

@@ -253,7 +253,7 @@ NETWORKS = table(
     + FUNCTIONS
     + NETWORKS
 )
-def test_every_dtype(case, capfd):
+def test_numbers_of_every_dtype_are_jax_s(case, capfd):
     check(case, capfd)
 
 
@@ -263,7 +263,7 @@ def test_every_dtype(case, capfd):
         tolerance="sum", opsets=(17, 18, 20, 21, 23, 24, 26),
     )
 )  # fmt: skip
-def test_every_opset(case, capfd):
+def test_numbers_of_every_opset_are_jax_s(case, capfd):
     check(case, capfd)
 
 

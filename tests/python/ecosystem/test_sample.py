@@ -14,7 +14,7 @@ SAMPLE = [program for program in ALL if program.in_sample]
 # Warnings of other libraries are theirs.
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("program", SAMPLE, ids=[program.id for program in SAMPLE])
-def test_programs(program):
+def test_a_program_has_no_problem(program):
     pytest.importorskip(program.module, reason="the oldest environment has no such package")
     assert measure(program).problem == ""
 

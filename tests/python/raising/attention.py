@@ -34,7 +34,8 @@ SPLIT_HEADS = 4
 
 def row(library, name, fn, inputs, moves=0, nodes=None, **ops):
     wanted = {"Attention": 1, "Softmax": 0, "MatMul": 0, **ops}
-    return Row("attention", library, name, fn, inputs, wanted, moves, nodes)
+    at_most = {"Transpose": 0} if moves <= SPLIT_HEADS else {}
+    return Row("attention", library, name, fn, inputs, wanted, moves, nodes, at_most=at_most)
 
 
 def layer(library, name, fn, inputs, moves=0, **ops):

@@ -25,7 +25,8 @@ def spelled(name, inputs=BHTD, moves=0, **ops):
 
     def add(fn):
         wanted = {"Attention": 1, "Softmax": 0, **ops}
-        ROWS.append(Row("attention", "by hand", name, fn, inputs, wanted, moves))
+        at_most = {"Transpose": 0} if moves <= SPLIT_HEADS else {}
+        ROWS.append(Row("attention", "by hand", name, fn, inputs, wanted, moves, at_most=at_most))
         return fn
 
     return add

@@ -50,34 +50,43 @@ def lazy(build: Callable[[], Callable[..., Any]]) -> Lazy:
     return Lazy(functools.cache(build))
 
 
+def nnx_module(make: Callable[[nnx.Rngs], Any]) -> Any:
+    """A Flax NNX module whose weights are no random numbers, which JAX would compile first."""
+    graph, state = nnx.split(nnx.eval_shape(lambda: make(nnx.Rngs(0))))
+    return nnx.merge(graph, filled(state))
+
+
+def linen_function(module: nn.Module, *example: Any, **arguments: Any) -> Callable[..., Any]:
+    """A Flax Linen module as a function; `example` are the shapes of its inputs."""
+    init = functools.partial(module.init, **arguments)
+    variables = filled(jax.eval_shape(init, KEY, *map(jnp.ones, example)))
+    return lambda *xs, **more: module.apply(variables, *xs, **arguments, **more)
+
+
+def equinox_module(make: Callable[[], Any]) -> Any:
+    shapes, rest = eqx.partition(eqx.filter_eval_shape(make), _is_shape)
+    return eqx.combine(filled(shapes), rest)
+
+
 def with_nnx(make: Callable[[nnx.Rngs], Any], call: Callable[..., Any] | None = None) -> Lazy:
     """`call(module, *inputs)` of a Flax NNX module; by default the module's own call."""
 
     def build() -> Callable[..., Any]:
-        graph, state = nnx.split(nnx.eval_shape(lambda: make(nnx.Rngs(0))))
-        module = nnx.merge(graph, filled(state))
+        module = nnx_module(make)
         return lambda *xs: call(module, *xs) if call else module(*xs)
 
     return lazy(build)
 
 
 def with_linen(module: nn.Module, *example: Any, **arguments: Any) -> Lazy:
-    """A Flax Linen module; `example` are the shapes of its inputs."""
-
-    def build() -> Callable[..., Any]:
-        init = functools.partial(module.init, **arguments)
-        variables = filled(jax.eval_shape(init, KEY, *map(jnp.ones, example)))
-        return lambda *xs: module.apply(variables, *xs, **arguments)
-
-    return lazy(build)
+    return lazy(lambda: linen_function(module, *example, **arguments))
 
 
 def with_equinox(make: Callable[[], Any], call: Callable[..., Any] | None = None) -> Lazy:
     """`call(module, *inputs)` of an Equinox module; by default the module's own call."""
 
     def build() -> Callable[..., Any]:
-        shapes, rest = eqx.partition(eqx.filter_eval_shape(make), _is_shape)
-        module = eqx.combine(filled(shapes), rest)
+        module = equinox_module(make)
         return lambda *xs: call(module, *xs) if call else module(*xs)
 
     return lazy(build)

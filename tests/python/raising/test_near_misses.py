@@ -12,7 +12,7 @@ from support.cases import assert_quiet, structs
 
 
 @pytest.mark.parametrize("near_miss", NEAR_MISSES, ids=lambda near_miss: near_miss.id)
-def test_near_miss(near_miss, capfd):
+def test_a_near_miss_is_not_raised(near_miss, capfd):
     measured = measure(near_miss.row())
     assert_quiet(capfd)
     op, _, attribute = near_miss.op.partition(".")
@@ -29,6 +29,6 @@ def _attributes(near_miss, op, name):
     return [a for a in found if a.name == name and (a.i or any(a.ints))]
 
 
-def test_there_are_enough():
+def test_there_are_enough_near_misses():
     ids = [near_miss.id for near_miss in NEAR_MISSES]
     assert len(ids) == len(set(ids)) >= 60

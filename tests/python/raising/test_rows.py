@@ -18,7 +18,7 @@ IDS = [row.id for row in ROWS]
 # Libraries use deprecated parts of each other.
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("row", ROWS, ids=IDS)
-def test_row(row, capfd):
+def test_a_spelling_becomes_its_op(row, capfd):
     measured = measure(row)
     assert_quiet(capfd)
     complaints = row.complaints(measured)

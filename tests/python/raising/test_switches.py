@@ -76,7 +76,7 @@ def test_an_unknown_rule_is_an_error():
 @pytest.mark.parametrize(
     ("mode", "native"), [("auto", True), ("prefer_native", True), ("force_decomposed", False)]
 )
-def test_normalization_mode(mode, native):
+def test_the_normalization_mode_decides_about_norms(mode, native):
     found = ops(layer_norm, [(3, 8)], normalization_mode=mode)
     assert ("LayerNormalization" in found) == native
 
