@@ -9,12 +9,11 @@ import sys
 
 CODE = """
 import sys
-import jax
-from flax import nnx
-from support import models
 import jaxport
+from raising.libraries import with_nnx
+from support import models
 
-model = models.NnxViT(nnx.Rngs(0))
+model = with_nnx(models.NnxViT).build()
 jaxport.to_onnx(model, [("B", 16, 16, 3)], return_mode="file", output_path=sys.argv[1])
 """
 

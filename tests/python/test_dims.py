@@ -10,6 +10,7 @@ from flax import linen, nnx
 from jax import lax
 
 import jaxport
+from raising.libraries import nnx_module
 from support.cases import case, check, f32, i32, parity, structs
 from support.models import NnxCnn, NnxViT, module_list
 
@@ -344,7 +345,7 @@ EMPTY = [
     + NARROW
     + EMPTY
 )
-def test_dims(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)
 
 
@@ -445,9 +446,9 @@ def node_count(model, spec):
 @pytest.mark.parametrize(
     ("model", "static", "symbolic"),
     [
-        (NnxViT(nnx.Rngs(0)), f32(2, 16, 16, 3), f32("B", 16, 16, 3)),
-        (NnxCnn(nnx.Rngs(0)), f32(2, 8, 8, 3), f32("B", 8, 8, 3)),
-        (Decoder(nnx.Rngs(0)), i32(2, 6), i32("B", "T")),
+        (nnx_module(NnxViT), f32(2, 16, 16, 3), f32("B", 16, 16, 3)),
+        (nnx_module(NnxCnn), f32(2, 8, 8, 3), f32("B", 8, 8, 3)),
+        (nnx_module(Decoder), i32(2, 6), i32("B", "T")),
     ],
     ids=["ViT", "CNN", "decoder"],
 )

@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from raising.libraries import equinox_module, linen_function, nnx_module
 from support import models
 from support.cases import case, check, f32, parity
 
 KEY = jax.random.key(0)
-MLP = models.NnxMlp(nnx.Rngs(0))
+MLP = nnx_module(models.NnxMlp)
 
 
 def network(name, fn, inputs, also=()):
@@ -24,13 +25,21 @@ def attention_with_mask(q, k, v, mask):
 
 
 def nnx_rnn(cell, **options):
-    return models.pure(nnx.RNN(cell(4, 8, rngs=nnx.Rngs(0)), **options))
+    return models.pure(nnx_module(lambda rngs: nnx.RNN(cell(4, 8, rngs=rngs), **options)))
 
 
-LSTM, GRU = eqx.nn.LSTMCell(4, 8, key=KEY), eqx.nn.GRUCell(4, 8, key=KEY)
-BOTH_WAYS = nnx.Bidirectional(
-    nnx.RNN(nnx.LSTMCell(4, 8, rngs=nnx.Rngs(0))), nnx.RNN(nnx.GRUCell(4, 8, rngs=nnx.Rngs(1)))
+LSTM, GRU = (
+    equinox_module(lambda cell=cell: cell(4, 8, key=KEY))
+    for cell in (eqx.nn.LSTMCell, eqx.nn.GRUCell)
 )
+BOTH_WAYS = nnx_module(
+    lambda rngs: nnx.Bidirectional(
+        nnx.RNN(nnx.LSTMCell(4, 8, rngs=rngs)), nnx.RNN(nnx.GRUCell(4, 8, rngs=rngs))
+    )
+)
+BLOCK = nnx_module(lambda rngs: models.NnxBlock(16, 2, rngs))
+EQUINOX_MLP = equinox_module(lambda: eqx.nn.MLP(4, 3, 8, 2, key=KEY))
+EQUINOX_BLOCK = equinox_module(lambda: models.EquinoxBlock(8, KEY))
 
 RECURRENT = [
     network("nnx lstm", nnx_rnn(nnx.LSTMCell), [f32(2, 5, 4)], also=[[f32("B", "T", 4)]]),
@@ -58,49 +67,53 @@ RECURRENT = [
 CASES = [
     network("nnx mlp", MLP, [f32(2, 4)], also=[[f32("B", 4)], [f32("B", "T", 4)]]),
     network(
-        "nnx cnn", models.NnxCnn(nnx.Rngs(0)), [f32(2, 16, 16, 3)], also=[[f32("B", 16, 16, 3)]]
+        "nnx cnn", nnx_module(models.NnxCnn), [f32(2, 16, 16, 3)], also=[[f32("B", 16, 16, 3)]]
     ),
     network(
         "nnx block",
-        models.NnxBlock(16, 2, nnx.Rngs(0)),
+        BLOCK,
         [f32(2, 5, 16)],
         also=[[f32("B", "T", 16)]],
     ),
     network(
-        "nnx vit", models.NnxViT(nnx.Rngs(0)), [f32(2, 16, 16, 3)], also=[[f32("B", 16, 16, 3)]]
+        "nnx vit", nnx_module(models.NnxViT), [f32(2, 16, 16, 3)], also=[[f32("B", 16, 16, 3)]]
     ),
-    network("nnx rms norm", nnx.RMSNorm(16, rngs=nnx.Rngs(0)), [f32("B", 16)]),
+    network("nnx rms norm", nnx_module(lambda rngs: nnx.RMSNorm(16, rngs=rngs)), [f32("B", 16)]),
     network(
-        "nnx group norm", nnx.GroupNorm(16, num_groups=4, rngs=nnx.Rngs(0)), [f32("B", 6, 6, 16)]
+        "nnx group norm",
+        nnx_module(lambda rngs: nnx.GroupNorm(16, num_groups=4, rngs=rngs)),
+        [f32("B", 6, 6, 16)],
     ),
-    network("nnx embed", nnx.Embed(9, 4, rngs=nnx.Rngs(0)).attend, [f32("B", 4)]),
+    network("nnx embed", nnx_module(lambda rngs: nnx.Embed(9, 4, rngs=rngs)).attend, [f32("B", 4)]),
     network(
         "linen mlp",
-        models.linen(models.LinenMlp(), jnp.ones((1, 4))),
+        linen_function(models.LinenMlp(), (1, 4)),
         [f32(2, 4)],
         also=[[f32("B", 4)]],
     ),
     network(
         "linen cnn",
-        models.linen(models.LinenCnn(), jnp.ones((1, 8, 8, 3))),
+        linen_function(models.LinenCnn(), (1, 8, 8, 3)),
         [f32(2, 8, 8, 3)],
         also=[[f32("B", 8, 8, 3)]],
     ),
-    network("equinox linear", eqx.nn.Linear(4, 3, key=KEY), [f32(4)]),
-    network("equinox mlp", eqx.nn.MLP(4, 3, 8, 2, key=KEY), [f32(4)]),
-    network("equinox mlp under vmap", jax.vmap(eqx.nn.MLP(4, 3, 8, 2, key=KEY)), [f32("B", 4)]),
+    network("equinox linear", equinox_module(lambda: eqx.nn.Linear(4, 3, key=KEY)), [f32(4)]),
+    network("equinox mlp", EQUINOX_MLP, [f32(4)]),
+    network("equinox mlp under vmap", jax.vmap(EQUINOX_MLP), [f32("B", 4)]),
     network(
-        "equinox conv", jax.vmap(eqx.nn.Conv2d(3, 4, 3, stride=2, key=KEY)), [f32("B", 3, 9, 9)]
+        "equinox conv",
+        jax.vmap(equinox_module(lambda: eqx.nn.Conv2d(3, 4, 3, stride=2, key=KEY))),
+        [f32("B", 3, 9, 9)],
     ),
-    network("equinox block", models.EquinoxBlock(8, KEY), [f32(5, 8)]),
-    network("equinox block under vmap", jax.vmap(models.EquinoxBlock(8, KEY)), [f32("B", 5, 8)]),
+    network("equinox block", EQUINOX_BLOCK, [f32(5, 8)]),
+    network("equinox block under vmap", jax.vmap(EQUINOX_BLOCK), [f32("B", 5, 8)]),
     network(
         "attention with a mask",
         attention_with_mask,
         [f32("B", 3, 2, 8)] * 3 + [f32("B", 1, 3, 3, lo=0.1)],
     ),
     network("jitted", jax.jit(MLP.__call__), [f32("B", 4)]),
-    network("remat", jax.checkpoint(models.NnxBlock(16, 2, nnx.Rngs(2))), [f32(2, 5, 16)]),
+    network("remat", jax.checkpoint(BLOCK), [f32(2, 5, 16)]),
     network(
         "gradient of a network",
         jax.grad(lambda x: jnp.square(MLP(x)).sum()),
@@ -110,5 +123,5 @@ CASES = [
 
 
 @parity(CASES + RECURRENT)
-def test_models(case, capfd):
+def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)

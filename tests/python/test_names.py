@@ -17,6 +17,7 @@ from flax import nnx
 import jaxport
 from jaxport.names import input_names, output_names
 from jaxport.weights import WeightPaths
+from raising.libraries import linen_function
 from support import models
 
 TABLE = jnp.arange(3.0)
@@ -37,18 +38,18 @@ def paths_of(fn, *arrays):
     return [paths(array) for array in arrays]
 
 
-def test_nnx_paths():
+def test_nnx_weights_have_paths():
     names = weight_names(models.NnxViT(nnx.Rngs(0)), ("B", 16, 16, 3))
     assert {"blocks.1.up.kernel", "blocks.0.attn.query.kernel", "position", "head.bias"} <= names
     assert not any(name.startswith("var") for name in names)
 
 
-def test_equinox_paths():
+def test_equinox_weights_have_paths():
     names = weight_names(eqx.nn.MLP(4, 3, 8, 2, key=jax.random.key(0)), (4,))
     assert {"layers.0.weight", "layers.2.bias"} <= names
 
 
-def test_linen_paths():
+def test_linen_weights_have_paths():
     module = models.LinenMlp()
     variables = module.init(jax.random.key(0), jnp.ones((1, 4)))
     kernel = variables["params"]["Dense_0"]["kernel"]
@@ -61,7 +62,7 @@ def test_linen_paths():
     assert paths_of(module.bind(variables), kernel)[0].endswith("params.Dense_0.kernel")
 
 
-def test_keras_paths(monkeypatch):
+def test_keras_weights_have_paths(monkeypatch):
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     keras = pytest.importorskip("keras", reason="the oldest environment has no Keras")
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="hidden")], name="mlp")
@@ -70,7 +71,7 @@ def test_keras_paths(monkeypatch):
     assert paths_of(lambda x: model(x), kernel) == ["model.mlp.hidden.kernel"]
 
 
-def test_bound_methods():
+def test_a_bound_method_gives_the_paths_of_its_module():
     model = models.NnxMlp(nnx.Rngs(0))
     (kernel, *_) = jax.tree.leaves(nnx.state(model.hidden))
     assert paths_of(model.__call__, kernel) == paths_of(model, kernel) != [""]
@@ -92,7 +93,7 @@ def test_closures_and_partial_arguments():
     assert paths_of(lambda x: fn(x, x), scale) == ["scale"]
 
 
-def test_globals_and_defaults():
+def test_globals_and_defaults_have_paths():
     other = jnp.ones(2)
 
     def fn(x, weight=other):
@@ -142,7 +143,7 @@ def test_things_that_cannot_be_walked_are_skipped():
     ],
     ids=["two", "star", "keyword", "tree", "named tuple", "partial", "builtin", "jitted"],
 )
-def test_input_names(fn, args, names):
+def test_inputs_are_named_after_parameters(fn, args, names):
     assert input_names(fn, args, None) == names
 
 
@@ -158,7 +159,7 @@ def test_input_names(fn, args, names):
     ],
     ids=["one", "tuple", "dict", "named tuple", "list of dict", "taken"],
 )
-def test_output_names(result, names):
+def test_outputs_are_named_after_the_result(result, names):
     assert output_names(result, None, ["x"]) == names
 
 
@@ -176,5 +177,5 @@ def test_scopes_reach_the_nodes():
         def __call__(self, x):
             return nn.Dense(3, name="encoder")(x)
 
-    model = jaxport.to_onnx(models.linen(Net(), jnp.ones((1, 4))), [(1, 4)])
+    model = jaxport.to_onnx(linen_function(Net(), (1, 4)), [(1, 4)])
     assert any("encoder" in node.name for node in model.graph.node)

@@ -11,7 +11,7 @@ import numpy as np
 
 import jaxport
 from jaxport import _jax, runtime
-from support.cases import Spec, examples_of, load, run_jax, structs
+from support.cases import Spec, examples_of, load, run_jax_on, structs
 from support.prices import price_of
 from support.tolerances import assert_close
 
@@ -116,9 +116,10 @@ def measure(row: Row, **options: Any) -> Measured:
     compiled = jaxport.to_onnx(fn, structs(row.inputs), opset=OPSET, return_mode="ir", **options)
     session = load(compiled.to_proto(), OPSET)
     worst = 0.0
-    for arrays in examples_of(row.inputs):
+    examples = list(examples_of(row.inputs))
+    for arrays, expected in zip(examples, run_jax_on(fn, examples), strict=True):
         outputs = runtime.run(session, [_jax.host_array(array) for array in arrays])
-        for (name, have), want in zip(outputs.items(), run_jax(fn, arrays), strict=True):
+        for (name, have), want in zip(outputs.items(), expected, strict=True):
             assert_close(name, want, have, row.tolerance)
             worst = max(worst, _error(want, have))
     raised = frozenset(finding.rule for finding in compiled.report.raised)

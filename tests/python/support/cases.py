@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ import onnxruntime
 import pytest
 
 import jaxport
-from jaxport import _jax, runtime
+from jaxport import _core, _jax, lowering, runtime
 from support.tolerances import assert_close
 
 OPSETS = (17, 23)
@@ -77,14 +78,15 @@ u64 = _maker("uint64", 0, 9)
 boolean = _maker("bool", 0, 1)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Case:
     name: str
     fn: Callable[..., Any]
     inputs: Sequence[Spec]
     tolerance: str
     opsets: Sequence[int]
-    sizes: Sequence[int] = SYMBOL_SIZES
+    sizes: Sequence[int]
+    row: list[Case]  # with the same function
 
     @property
     def id(self) -> str:
@@ -107,8 +109,10 @@ def case(
     sizes: Sequence[int] = SYMBOL_SIZES,
 ) -> list[Case]:
     """A row: `fn` at `inputs` in every opset, and at other inputs in the newest of these opsets."""
-    first = Case(name, fn, inputs, tolerance, opsets, sizes)
-    return [first, *(Case(name, fn, other, tolerance, [max(opsets)], sizes) for other in also)]
+    row: list[Case] = []
+    row.append(Case(name, fn, inputs, tolerance, opsets, sizes, row))
+    row += [Case(name, fn, other, tolerance, [max(opsets)], sizes, row) for other in also]
+    return row
 
 
 def parity(rows: Iterable[list[Case]]) -> pytest.MarkDecorator:
@@ -122,19 +126,50 @@ def parity(rows: Iterable[list[Case]]) -> pytest.MarkDecorator:
 def check(case: Case, capfd: pytest.CaptureFixture[str]) -> None:
     """Converts a case for each opset; the model is valid and gives JAX's numbers at every size."""
     double = case.needs_double_precision
+    alike = [other for other in case.row if other.needs_double_precision == double]
     with _jax.double_precision(double):
-        examples = list(examples_of(case.inputs, case.sizes))
-        expected = [run_jax(case.fn, arrays) for arrays in examples]
-    for opset in case.opsets:
-        model = jaxport.to_onnx(
-            case.fn, structs(case.inputs), opset=opset, enable_double_precision=double
-        )
+        expected = _expected(tuple(alike))[case]
+    for opset, model in models_of(case):
         session = load(model, opset)
-        for arrays, results in zip(examples, expected, strict=True):
+        for arrays, results in expected:
             outputs = runtime.run(session, [_jax.host_array(array) for array in arrays])
             for (name, have), want in zip(outputs.items(), results, strict=True):
                 assert_close(name, want, have, case.tolerance)
     assert_quiet(capfd)
+
+
+Arrays = list[np.ndarray]
+
+
+@functools.lru_cache(maxsize=16)
+def _expected(cases: tuple[Case, ...]) -> dict[Case, list[tuple[Arrays, Arrays]]]:
+    """The examples of cases with one function, and what JAX computes for each."""
+    inputs = {case: list(examples_of(case.inputs, case.sizes)) for case in cases}
+    results = iter(run_jax_on(cases[0].fn, list(itertools.chain(*inputs.values()))))
+    return {
+        case: [(arrays, next(results)) for arrays in examples] for case, examples in inputs.items()
+    }
+
+
+def models_of(case: Case) -> Iterator[tuple[int, onnx.ModelProto]]:
+    """The model of a case for each of its opsets."""
+    first, *others = case.opsets
+    options = {"opset": first, "enable_double_precision": case.needs_double_precision}
+    model = jaxport.to_onnx(case.fn, structs(case.inputs), return_mode="ir", **options)
+    yield first, model.to_proto()
+    for opset in others:
+        yield opset, compiled_again(model, opset)
+
+
+def compiled_again(
+    model: jaxport.Model, opset: int, raise_: bool = True, without_rules: Sequence[str] = ()
+) -> onnx.ModelProto:
+    """A model of the same program. Tracing, which takes longer than compiling, is not repeated."""
+    rules = (raise_, "auto", list(without_rules))
+    compiled = _core.compile(
+        model._module, opset, "jax_model", *rules, "onnxruntime", lowering.functions()
+    )
+    return onnx.ModelProto.FromString(compiled.to_bytes(source_locations=True))
 
 
 def load(model: onnx.ModelProto, opset: int) -> onnxruntime.InferenceSession:
@@ -187,7 +222,13 @@ def examples_of(
         ]
 
 
-def run_jax(fn: Callable[..., Any], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+def run_jax(fn: Callable[..., Any], arrays: Arrays) -> Arrays:
     """The leaves of what JAX computes."""
-    result = jax.jit(lambda *xs: fn(*xs))(*map(jnp.asarray, arrays))  # some modules do not hash
-    return [_jax.host_array(leaf) for leaf in jax.tree.leaves(result)]
+    return run_jax_on(fn, [arrays])[0]
+
+
+def run_jax_on(fn: Callable[..., Any], examples: Sequence[Arrays]) -> list[Arrays]:
+    """The same for each of several examples. They are compiled at once: it takes most of the time
+    of a test to compile what is then run once."""
+    results = jax.jit(lambda *all: [fn(*arrays) for arrays in all])(*examples)
+    return [[_jax.host_array(leaf) for leaf in jax.tree.leaves(result)] for result in results]

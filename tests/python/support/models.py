@@ -124,9 +124,3 @@ def pure(module: nnx.Module) -> Any:
     """An nnx module whose call changes its state, such as an RNN, as a function without state."""
     graph, state = nnx.split(module)
     return lambda *xs: nnx.merge(graph, jax.tree.map(lambda leaf: leaf, state))(*xs)
-
-
-def linen(module: nn.Module, example: Any) -> Any:
-    """A linen module as a function of its input, its parameters being constants."""
-    variables = module.init(jax.random.key(0), example)
-    return lambda x: module.apply(variables, x)
