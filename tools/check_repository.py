@@ -16,8 +16,8 @@ FOLDERS = (
     "tests", "tools",
 )  # fmt: skip
 TEXT = {
-    ".cfg", ".cmake", ".cpp", ".h", ".inc", ".jir", ".json", ".md", ".py", ".pyi", ".sh", ".test",
-    ".toml", ".txt", ".yaml", "",
+    ".cfg", ".cmake", ".cpp", ".h", ".inc", ".jir", ".json", ".md", ".onnxtxt", ".py", ".pyi",
+    ".sh", ".test", ".toml", ".txt", ".yaml", "",
 }  # fmt: skip
 SOURCE = {".cpp", ".h", ".py", ".pyi", ".sh", ".cmake"}
 MAX_LINES = 600
@@ -156,6 +156,14 @@ def rules_are_documented() -> Iterator[Finding]:
             yield name(path), 0, f"rule {path.stem} is not in docs/raising.md"
 
 
+def passes_have_text_tests() -> Iterator[Finding]:
+    """A row of the pipeline is {"name", function}; its test is a file of that name."""
+    tests = {path.stem for path in below("tests/golden/pass/", suffixes={".onnxtxt"})}
+    for path, number, match in search(r'^    \{"(\w+)", \1\}', below("src/pass/")):
+        if match[1] not in tests:
+            yield name(path), number, f"tests/golden/pass has no {match[1]}.onnxtxt"
+
+
 def types_have_one_definition() -> Iterator[Finding]:
     """Two types of one name in one namespace, in headers that no file includes both of, share the
     functions of templates: the linker keeps one of them."""
@@ -204,6 +212,7 @@ RULES = (
     only_wire_knows_protobuf,
     no_loop_over_unordered,
     rules_are_documented,
+    passes_have_text_tests,
     types_have_one_definition,
     files_are_short,
     files_name_their_licence,

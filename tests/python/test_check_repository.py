@@ -78,6 +78,18 @@ def test_a_rule_without_documentation_is_found(check: Callable[..., list[str]]) 
     assert len(check({**rule, "docs/raising.md": "nothing\n"})) == 1
 
 
+PIPELINE = {"src/pass/pipeline.cpp": SPDX + '    {"merge_views", merge_views},\n'}
+
+
+def test_a_pass_without_a_text_test_is_found(check: Callable[..., list[str]]) -> None:
+    (finding,) = check(PIPELINE)
+    assert "no merge_views.onnxtxt" in finding
+
+
+def test_a_pass_with_a_text_test_is_fine(check: Callable[..., list[str]]) -> None:
+    assert check({**PIPELINE, "tests/golden/pass/merge_views.onnxtxt": "# a graph\n"}) == []
+
+
 PART = SPDX + "struct Part {\n  int x;\n};\n"
 
 
