@@ -7,6 +7,7 @@ Each is a primitive, and where its result is ONNX Runtime's, or XLA's alone.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -126,8 +127,16 @@ def _nan_as(number: float) -> Callable[[Any], Any]:
     return lambda x: jnp.where(jnp.isnan(x), jnp.asarray(number, x.dtype), x)
 
 
-def _four_digits_of_one(args: Sequence[Any], result: Any, sign: Any) -> Any:
-    return result + sign * 4 * jnp.finfo(jnp.promote_types(result.dtype, jnp.float32)).eps
+def _sixteen_digits_of_one(args: Sequence[Any], result: Any, sign: Any) -> Any:
+    return result + sign * 16 * jnp.finfo(jnp.promote_types(result.dtype, jnp.float32)).eps
+
+
+def _rounded_mean(args: Sequence[Any], result: Any, sign: Any) -> Any:
+    """Of whole numbers JAX's mean may be exact; a norm multiplies each with 1 / n first."""
+    if not is_float(result) or args[1].size == result.size:
+        return result
+    size = jnp.max(jnp.abs(jnp.where(jnp.isfinite(args[0]), args[0], 0)), initial=0)
+    return result + sign * jnp.finfo(result.dtype).eps * size
 
 
 def _divides_by_zero(args: Sequence[Any], result: Any) -> Any:
@@ -192,7 +201,7 @@ def _makes_subnormal_number(args: Sequence[Any], result: Any) -> Any:
 
 
 def _nan_of_infinities(args: Sequence[Any], result: Any) -> Any:
-    return jnp.isnan(result) & ~jnp.any(jnp.stack([jnp.isnan(x).any() for x in args]))
+    return jnp.isnan(result) & jnp.any(jnp.stack([jnp.isinf(x).any() for x in args]))
 
 
 def _infinity_less_infinity(args: Sequence[Any], result: Any) -> Any:
@@ -220,8 +229,13 @@ def _model_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
     return np.asarray(~np.isfinite(have) & ~(np.isinf(want) & np.isinf(have)))
 
 
-def _other_sign_of_nan(x: Any) -> Any:
-    return jnp.where(jnp.isnan(x), -x, x)
+# Which sign a NaN has in JAX depends on what XLA compiles: both are tried.
+def _positive_nan(x: Any) -> Any:
+    return jnp.where(jnp.isnan(x), jnp.abs(x), x)
+
+
+def _negative_nan(x: Any) -> Any:
+    return jnp.where(jnp.isnan(x), -jnp.abs(x), x)
 
 
 def _overflows_in_64_bits(args: Sequence[Any], result: Any) -> Any:
@@ -240,10 +254,20 @@ def _only_jax_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
     return _of_floats(want, ~np.isfinite(want) & np.isfinite(have))
 
 
-# The logarithm of a softmax is -inf where a score is.
+# What else is infinite stays so: the logarithm of the weight of a score of -inf, a sum with inf.
 def _only_jax_overflows_in_softmax(want: np.ndarray, have: np.ndarray) -> np.ndarray:
-    of_masked = _of_floats(want, (want != want) & (have == -np.inf))
-    return _only_jax_overflows(want, have) | of_masked
+    return _only_jax_overflows(want, have) | _of_floats(want, (want != want) & (have == have))
+
+
+def _less_the_maximum(axis: int, x: Any) -> Any:
+    """The scores of a softmax that does not overflow, where exponentials do."""
+    if not is_float(x) or x.ndim < -axis:
+        return x
+    overflows = jnp.isinf(jnp.exp(x)) & jnp.isfinite(x)
+    largest = jnp.max(
+        jnp.where(jnp.isfinite(x), x, -jnp.inf), axis=axis, keepdims=True, initial=-jnp.inf
+    )
+    return jnp.where(overflows.any(axis=axis, keepdims=True), x - largest, x)
 
 
 def _one_zero_and_nan(x: Any) -> Any:
@@ -281,7 +305,13 @@ QUIRKS = [
         for primitives, number in ((_MAXIMA, -np.inf), (_MINIMA, np.inf))
     ),
     Quirk("MaxPool gives the largest number for infinity", _WINDOWS, _infinite),
-    Quirk("Where gives 0 for -0", ("select_n",), _negative_zero),
+    Quirk("Where gives 0 for -0", ("select_n", "gather"), _negative_zero),
+    Quirk(
+        "XLA takes log(x ** y) for y log |x|",
+        ("log",),
+        lambda args, result: jnp.isnan(args[0]),
+        beside="pow",
+    ),
     Quirk(
         "the sign of a zero",
         ("max", "min", "add", "reduce_window", *_MAXIMA, *_MINIMA, *_SUMS),
@@ -421,6 +451,19 @@ QUIRKS = [
         spelled="isnan",  # and then what a guard has in its place
     ),
     Quirk(
+        "a variance of one pass that overflows becomes one of two",
+        ("sub",),
+        _infinity_less_infinity,
+        raised_only=True,
+        beside="sort",  # which puts it among the others
+    ),
+    *(
+        Quirk(
+            "a norm rounds its mean", ("sub",), noise=_rounded_mean, raised_only=True, beside=root
+        )
+        for root in ("sqrt", "rsqrt")
+    ),
+    Quirk(
         "a sum along which an operand is repeated is taken of the other operand first",
         ("dot_general",),
         _nan_of_infinities,
@@ -435,7 +478,8 @@ QUIRKS = [
         permits=_only_jax_overflows,
     ),
     Quirk(FLUSHED, ("eq", "ne", "lt", "le", "gt", "ge"), instead=_subnormal_as_normal),
-    Quirk("the sign of a NaN", ("bitcast_convert_type",), instead=_other_sign_of_nan),
+    Quirk("the sign of a NaN", ("bitcast_convert_type",), instead=_positive_nan),
+    Quirk("the sign of a NaN", ("bitcast_convert_type",), instead=_negative_nan),
     Quirk("Sigmoid has the digits of 1, not of itself", ("logistic",), noise=_digits_of_one),
     Quirk(
         "Sigmoid has the digits of 1, not of itself",
@@ -471,7 +515,7 @@ QUIRKS = [
         raised_only=True,
         beside="scan",
     ),
-    Quirk("lgamma is a difference near its zeros", ("lgamma",), noise=_four_digits_of_one),
+    Quirk("lgamma is a difference near its zeros", ("lgamma",), noise=_sixteen_digits_of_one),
     Quirk("Tanh has subnormal numbers on its way", ("tanh", "expm1"), noise=_subnormal_steps),
     Quirk(
         "a softmax or softplus whose exponentials overflow in JAX",
@@ -479,6 +523,17 @@ QUIRKS = [
         _overflows,
         permits=_only_jax_overflows_in_softmax,
         raised_only=True,
+    ),
+    *(
+        Quirk(
+            "a softmax or softplus whose exponentials overflow in JAX",
+            ("exp",),
+            instead=functools.partial(_less_the_maximum, axis),
+            permits=_only_jax_overflows_in_softmax,
+            raised_only=True,
+            beside="convert_element_type",  # which makes a number of the quotient of infinities
+        )
+        for axis in (-1, -2, -3, -4)
     ),
     Quirk(
         "a softmax or softplus whose exponentials overflow in JAX",
