@@ -48,15 +48,15 @@ ConvSizes conv_sizes(const Call& c, const front::ConvParams& conv, const Shape& 
 }
 
 // `lhs` and `rhs` are shapes with the spatial dims in the middle. High padding is in the result.
-std::vector<WindowDim> spatial_dims(const Call& c, const front::ConvParams& conv, const Shape& lhs,
-                                    const Shape& rhs) {
+SlidingWindow spatial_window(const Call& c, const front::ConvParams& conv, const Shape& lhs,
+                             const Shape& rhs) {
   std::vector<WindowDim> dims;
   for (std::size_t i = 0; i < conv.padding.size(); ++i) {
     const front::Padding& padding = conv.padding[i];
     dims.push_back({lhs[i + 1], rhs[i + 1], conv.stride[i], c.bound(padding.low),
                     padding.interior + 1, conv.rhs_dilation[i]});
   }
-  return dims;
+  return SlidingWindow(std::move(dims));
 }
 
 // A kernel position that reads the operand at a given position.
@@ -65,21 +65,13 @@ struct Tap {
 };
 
 // What each output position reads, without the taps that fall into the padding.
-std::vector<std::vector<Tap>> taps_of(const std::vector<WindowDim>& dims, const Shape& out) {
-  Shape operand, kernel;
-  for (const WindowDim& dim : dims) {
-    operand.push_back(dim.operand);
-    kernel.push_back(dim.window);
-  }
-  const Ints strides = row_major_strides(operand);
+std::vector<std::vector<Tap>> taps_of(const SlidingWindow& window, const Shape& out) {
   std::vector<std::vector<Tap>> taps;
   for (Odometer o(Shape(out.begin() + 1, out.end() - 1)); o.valid(); o.next()) {
     std::vector<Tap>& here = taps.emplace_back();
-    std::int64_t number = 0;
-    for (Odometer k(kernel); k.valid(); k.next(), ++number) {
-      const auto at = element_under(dims, strides, o.index(), k.index());
-      if (at) here.push_back({number, *at});
-    }
+    window.each(o.index(), [&](std::int64_t kernel, std::int64_t operand) {
+      here.push_back({kernel, operand});
+    });
   }
   return taps;
 }
@@ -128,7 +120,7 @@ Results conv_general_dilated(const Call& c) {
   Shape out;
   for (const std::int64_t dim : out_order) out.push_back(shape[dim]);
   const ConvSizes sizes = conv_sizes(c, conv, lhs.shape, rhs.shape, out);
-  const auto taps = taps_of(spatial_dims(c, conv, lhs.shape, rhs.shape), out);
+  const auto taps = taps_of(spatial_window(c, conv, lhs.shape, rhs.shape), out);
   const DType dtype = c.out_dtype();
   return with_class<Results>(
       accumulator_class_of(dtype),

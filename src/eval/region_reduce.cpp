@@ -88,19 +88,11 @@ Results reduce(const Call& c) {
 // Elements in the padding take no part, as in XLA on CPU.
 Results reduce_window(const Call& c) {
   RegionFold fold(c, *front::get_region(c.eqn, "jaxpr"));
-  const std::vector<WindowDim> dims = window_dims(c);
-  const Ints strides = row_major_strides(c.shape(0));
-  const Shape shape = c.out_shape();
-  c.require(shape.size() == dims.size(), "the result has another rank");
-  Shape window;
-  for (const WindowDim& dim : dims) window.push_back(dim.window);
+  const SlidingWindow window = SlidingWindow::read(c);
   std::int64_t result = 0;
-  for (Odometer o(shape); o.valid(); o.next(), ++result) {
+  for (Odometer o(c.out_shape()); o.valid(); o.next(), ++result) {
     fold.start();
-    for (Odometer k(window); k.valid(); k.next()) {
-      const auto at = element_under(dims, strides, o.index(), k.index());
-      if (at) fold.take(*at);
-    }
+    window.each(o.index(), [&](std::int64_t, std::int64_t at) { fold.take(at); });
     fold.finish(result);
   }
   return fold.results();

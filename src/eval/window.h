@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "eval/call.h"
+#include "eval/view.h"
 
 namespace jaxport::eval {
 
@@ -21,10 +23,29 @@ struct WindowDim {
   }
 };
 
-// The dims of reduce_window and its kin over operand 0. High padding is in the result's shape.
-std::vector<WindowDim> window_dims(const Call& c);
-// The row-major element that window position `k` of output `o` reads, or nullopt in the padding.
-std::optional<std::int64_t> element_under(const std::vector<WindowDim>& dims, const Ints& strides,
-                                          const Ints& o, const Ints& k);
+// A window over the operand. High padding is in the result's shape.
+class SlidingWindow {
+ public:
+  explicit SlidingWindow(std::vector<WindowDim> dims);
+  // That of reduce_window and its kin over operand 0
+  static SlidingWindow read(const Call& c);
+
+  // Calls visit(k, at) where position `k` of the window at output `o` lies on element `at`, both
+  // row-major. Positions in the padding are left out.
+  template <class Visit>
+  void each(const Ints& o, Visit visit) const {
+    std::int64_t number = 0;
+    for (Odometer k(window_); k.valid(); k.next(), ++number) {
+      if (const auto at = element_under(o, k.index())) visit(number, *at);
+    }
+  }
+
+ private:
+  std::optional<std::int64_t> element_under(const Ints& o, const Ints& k) const;
+
+  std::vector<WindowDim> dims_;
+  Shape window_;
+  Ints strides_;  // of the operand
+};
 
 }  // namespace jaxport::eval
