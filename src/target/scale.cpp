@@ -82,6 +82,9 @@ class Keeper {
     std::vector<std::uint32_t> ways(model_.values.size());
     for (const Node& node : graph.nodes) {
       if (node.op == "MatMul") is_product[node.out[0]] = true;
+      const auto scale = scale_of(op, node);
+      const bool is_merged = scale && scale->fits_alpha && is_product[node.in[1 - scale->at]];
+      if (is_merged) is_product[node.out[0]] = true;  // the scale behind it is beside the product
     }
     for (std::size_t i = graph.nodes.size(); i-- > 0;) {
       const Node& node = graph.nodes[i];

@@ -404,3 +404,16 @@ def test_sixteen_bits_stay_in_a_model_for_the_specification():
     ops = ops_of(DPA, NARROW[0], target="onnx")
     assert ops["Attention"] == 1
     assert "Cast" not in ops
+
+
+def test_a_factor_in_sixteen_bits_does_not_overflow_on_its_way():
+    def fn(q, k, v, t):
+        return softmax((q @ k.T) / t, -1) @ v
+
+    q, v = (np.full((5, 8), x, np.float16) for x in (1e-3, 0.5))
+    k, t = np.linspace(-300, 300, 40).astype(np.float16), np.full(5, 4e-3, np.float16)
+    inputs = [q, k.reshape(5, 8), v, t]
+    model = jaxport.to_onnx(fn, inputs, return_mode="ir")
+    assert model.stats()["ops"]["Attention"] == 1
+    fits, message = jaxport.allclose(fn, model, inputs, rtol=1e-2)
+    assert fits, message

@@ -50,8 +50,9 @@ DType common(DType a, DType b) {
   return holds_exactly(b, a) ? b : DType::kF32;
 }
 
+// In f32 at least: of 16 bits the product may overflow where no score does.
 void multiply_into(Use& operand, const Score::Factor& factor) {
-  const DType dtype = common(operand.node->dtype, factor.use.node->dtype);
+  const DType dtype = common(common(operand.node->dtype, factor.use.node->dtype), DType::kF32);
   const Use wide = convert(operand, dtype), by = convert(factor.use, dtype);
   operand = factor.divides ? wide / by : wide * by;
 }

@@ -77,7 +77,8 @@ def interpreted(
     env: dict[Any, Any] = dict(zip(names, (*consts, *args), strict=True))
 
     def read(atom: Any) -> Any:
-        return atom.val if isinstance(atom, jax.extend.core.Literal) else env[atom]
+        is_literal = isinstance(atom, jax.extend.core.Literal)
+        return jnp.asarray(atom.val, atom.aval.dtype) if is_literal else env[atom]
 
     makers: dict[Any, Any] = {}
     for eqn in inner.eqns:

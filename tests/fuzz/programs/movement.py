@@ -123,6 +123,8 @@ def cut(b: Builder) -> Value:
     if b.chance(0.15):
         parts.insert(b.random.randint(0, len(parts)), "None")
     lead = "..., " if len(parts) < x.rank and b.chance(0.3) else ""
+    if lead and not all(map(x.static, range(x.rank))):
+        raise RejectError("an element that may not be there")
     return b.emit(f"$0[{lead}{', '.join(parts)}]", x)
 
 
@@ -152,7 +154,16 @@ def gather(b: Builder) -> Value:
     ]
     if x.rank > 1:
         texts += ["$0[$1, $1]", "$0[..., $1, :]", "$0[$1, :, $1]" if x.rank > 2 else "$0[:, $1]"]
-    return b.emit(b.choice(texts), x, i)
+    text = b.choice(texts)
+    if text.startswith("$0["):
+        _refuse_promise(x, i)
+    return b.emit(text, x, i)
+
+
+def _refuse_promise(x: Value, i: Value) -> None:
+    """JAX promises that one element of a symbolic axis is there, whatever the size is."""
+    if i.rank == 0 and not all(map(x.static, range(x.rank))):
+        raise RejectError("an element that may not be there")
 
 
 def gather_along(b: Builder) -> Value:
@@ -194,6 +205,7 @@ def scatter(b: Builder) -> Value:
     mode = b.choice(("", ", mode='drop'", ", mode='clip'"))
     if b.chance(0.5):
         return b.emit(f"$0.at[{where}$1].{way}(2{mode})", x, i)
+    _refuse_promise(x, i)
     update = b.emit(f"$0[{where}$1] * 2", x, i)
     return b.emit(f"$0.at[{where}$1].{way}($2{mode})", x, i, update)
 

@@ -132,8 +132,11 @@ def _sixteen_digits_of_one(args: Sequence[Any], result: Any, sign: Any) -> Any:
 
 
 def _rounded_mean(args: Sequence[Any], result: Any, sign: Any) -> Any:
-    """Of whole numbers JAX's mean may be exact; a norm multiplies each with 1 / n first."""
-    if not is_float(result) or args[1].size == result.size:
+    """Of whole numbers JAX's mean may be exact; a norm multiplies each with 1 / n first.
+
+    Nor is the difference of a number and itself 0 where a norm adds what its mean contributes.
+    """
+    if not is_float(result) or (args[1].size == result.size and 1 not in result.shape):
         return result
     size = jnp.max(jnp.abs(jnp.where(jnp.isfinite(args[0]), args[0], 0)), initial=0)
     return result + sign * jnp.finfo(result.dtype).eps * size
@@ -220,6 +223,11 @@ def _size(x: Any) -> Any:
     return jnp.where(jnp.isfinite(x), 4 * jnp.maximum(jnp.abs(x), 1), 4)
 
 
+def _digits_of_f32(args: Sequence[Any], result: Any, sign: Any) -> Any:
+    """A merged scale is a number of f32."""
+    return result * (1 + sign * jnp.finfo(jnp.float32).eps) if is_float(result) else result
+
+
 def _size_without_scale(x: Any) -> Any:
     return jnp.abs(x) * 1e4
 
@@ -248,6 +256,14 @@ def _jax_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
 
 def _overflows(args: Sequence[Any], result: Any) -> Any:
     return (jnp.isinf(result) | (result == 0)) & jnp.isfinite(args[0])
+
+
+def _sums_to_none(args: Sequence[Any], result: Any) -> Any:
+    """Exponentials that are infinite, or all 0 along some axis."""
+    found = jnp.isinf(result) & jnp.isfinite(args[0])
+    for axis in range(result.ndim):
+        found |= (result == 0).all(axis=axis, keepdims=True)
+    return found
 
 
 def _only_jax_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
@@ -422,6 +438,16 @@ QUIRKS = [
     ),
     *(
         Quirk(
+            "ONNX Runtime multiplies a product with the scales of its operands",
+            ("dot_general",),
+            noise=_digits_of_f32,
+            targets=("onnx",),  # others keep scales of 64 bits apart
+            beside=scale,
+        )
+        for scale in ("mul", "div")
+    ),
+    *(
+        Quirk(
             "a norm multiplies its scale first",
             ("mul",),
             _huge_factor,
@@ -534,6 +560,16 @@ QUIRKS = [
             beside="convert_element_type",  # which makes a number of the quotient of infinities
         )
         for axis in (-1, -2, -3, -4)
+    ),
+    *(
+        Quirk(
+            "a softmax or softplus whose exponentials overflow in JAX",
+            ("exp",),
+            _sums_to_none,
+            raised_only=True,
+            beside=bound,  # which makes a number of infinity
+        )
+        for bound in ("clamp", "max", "min")
     ),
     Quirk(
         "a softmax or softplus whose exponentials overflow in JAX",
