@@ -16,8 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from fuzz.programs.interpret import Change, interpreted, primitives
+from fuzz.programs.places import is_float
 from fuzz.programs.program import Program, function_of, function_source
-from fuzz.programs.quirks import HIDING, QUIRKS, Quirk, is_float
+from fuzz.programs.quirks import HIDING, QUIRKS, Quirk
 
 Results = list[np.ndarray]
 
