@@ -306,6 +306,11 @@ DYNAMIC = [
         f32("B", 4),
     ),
     row(
+        "a strided window over padding alone",
+        lambda x: lax.reduce_window(x, 0, lax.max, (3, 1), (2, 1), ((1, 1), (0, 0))),
+        i32("B", 4),
+    ),
+    row(
         "a window function over a short axis",
         lambda x: lax.reduce_window(x, 2.0, lambda a, b: a * b, (3,), (2,), "VALID"),
         f32("B"),

@@ -41,9 +41,11 @@ Window permuted(const Window& window, const Ints& perm) {
   return result;
 }
 
-// From the first to the last of `count` windows.
+// From the first to the last of `count` windows. What follows the last one does no harm where the
+// count is symbolic, and may be 0: an end below 0 would be counted from the other end.
 Dim extent(const Window& window, const Dim& count, std::size_t i) {
-  return max((count - 1) * window.stride[i] + 1, Dim(0));
+  const bool is_known = count.is_static() && count.value() > 0;
+  return is_known ? (count - 1) * window.stride[i] + 1 : count * window.stride[i];
 }
 
 // Combines `size` shifted slices along one dim.

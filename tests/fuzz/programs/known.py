@@ -117,6 +117,8 @@ def _changed(
         first, have, *others = [np.asarray(a, np.float64) for a in (first, have, *others)]
         most = np.maximum.reduce([np.abs(other - first) for other in others])
         mask &= ~(np.abs(have - first) > NOISE_FACTOR * most)
+    if quirk.spreads:
+        return np.full(mask.shape, mask.any())
     if quirk.among and jnp.issubdtype(first.dtype, jnp.floating):
         low, high = np.fmin.reduce(others), np.fmax.reduce(others)
         margin = np.abs(high - low) * NOISE_FACTOR

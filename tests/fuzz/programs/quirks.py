@@ -25,7 +25,7 @@ class Quirk:
     where they are 0 and those of other numbers would not be; with `instead`, they are those of
     other operands; with `noise`, they are off as it has them, upwards and downwards. Of elements
     that change, those are excused that `permits(want, have)`; with `among`, those that lie between
-    the results of such runs.
+    the results of such runs; with `spreads`, all of a result that has some.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Quirk:
     noise: Callable[[Sequence[Any], Any, Any], Any] | None = None
     permits: Callable[[np.ndarray, np.ndarray], Any] = lambda want, have: True
     among: bool = False
+    spreads: bool = False
     opsets: range = range(27)
     targets: tuple[str, ...] = ("onnxruntime", "onnx")
     raised_only: bool = False
@@ -332,6 +333,14 @@ QUIRKS = [
         places.overflows,
         raised_only=True,
         beside="while",  # whose condition may read them
+    ),
+    Quirk(
+        "a softmax or softplus whose exponentials overflow in JAX",
+        ("exp",),
+        places.overflows,
+        spreads=True,
+        raised_only=True,
+        beside="sort",  # which puts them among the others
     ),
     Quirk(
         "a softmax or softplus whose exponentials overflow in JAX",
