@@ -11,18 +11,20 @@ from typing import Any, Literal
 from . import _core, lowering
 from ._jax import Reader
 from .errors import ConversionError
-from .model import EXTERNAL_DATA_THRESHOLD, INLINE_LIMIT, Model
+from .inputs import Inputs
+from .model import EXTERNAL_DATA_THRESHOLD, INLINE_LIMIT, NO_EXTERNAL_DATA, Model
 from .report import Report, Wanted
 from .trace import Traced, trace
 
 _RETURN_MODES = ("proto", "ir", "file")
+_EXPORT_MODES = ("standard", "web")
 _NORMALIZATION_MODES = ("auto", "prefer_native", "force_decomposed")
 _OPSETS = range(17, 27)
 
 
 def to_onnx(
     fn: Callable[..., Any],
-    inputs: Sequence[Any],
+    inputs: Inputs,
     input_params: Mapping[str, Any] | None = None,
     model_name: str = "jax_model",
     opset: int = 23,
@@ -49,16 +51,28 @@ def to_onnx(
 
     Args:
         fn: any function that JAX can trace: a plain function, a module, a partial.
-        inputs: one entry for each positional argument: a shape such as ("B", 28, 28, 3) with
-            integers, names and expressions, a jax.ShapeDtypeStruct, an array, or a pytree of these.
+        inputs: one entry for each argument, by position or, in a mapping, by name: a shape such as
+            ("B", 28, 28, 3) with integers, names and expressions, a jax.ShapeDtypeStruct, an array,
+            or a pytree of these. True, False, None, a text or a function is passed on as it is.
+        input_params: keyword arguments. Numbers and arrays become inputs of the model of that name,
+            if the function can be traced without their values; otherwise, as everything else, they
+            are constants of the model, and the report says so.
         model_name: the name of the ONNX graph.
         opset: the ONNX opset to write, 17 to 26.
         enable_double_precision: trace with 64-bit types; shapes alone then mean float64.
+        record_primitive_calls_file: a file for the traced program: each primitive with its
+            operands, types, parameters and source line, as .jir text.
         return_mode: "proto" gives an onnx.ModelProto, "ir" a jaxport.Model, "file" writes to
             output_path and returns that path.
         output_path: where return_mode="file" writes.
-        input_names: names of the model's inputs; by default those of the parameters.
+        inputs_as_nchw: positions of image inputs, (N, H, W, C) in the function, that the model
+            takes as (N, C, H, W).
+        outputs_as_nchw: the same for outputs.
+        input_names: names of the model's inputs; by default those of the parameters. Those of
+            input_params keep theirs.
         output_names: names of the model's outputs.
+        export_mode: "web" writes one file that holds all weights, which is what a browser loads;
+            "standard" moves large ones to "<path>.data" where one file cannot hold them.
         normalization_mode: "auto" takes the ops that run fastest, such as InstanceNormalization for
             a group norm; "prefer_native" the op of each norm where the opset has it, such as
             GroupNormalization; "force_decomposed" keeps normalisations as arithmetic.
@@ -72,28 +86,25 @@ def to_onnx(
         inline_limit: they go there once the model would have more bytes than this.
         source_locations: keep the user's source lines in the metadata of nodes.
 
-    input_params, record_primitive_calls_file, inputs_as_nchw, outputs_as_nchw and export_mode
-    accept their defaults only.
-
     Raises:
         ConversionError: with a code, the place in the user's code and what to do next.
     """
-    _refuse_unsupported(
-        input_params=(input_params or None, None),
-        record_primitive_calls_file=(record_primitive_calls_file, None),
-        inputs_as_nchw=(inputs_as_nchw or None, None),
-        outputs_as_nchw=(outputs_as_nchw or None, None),
-        export_mode=(export_mode, "standard"),
-    )
     _check_options(opset, return_mode, output_path)
     _check_choice("normalization_mode", normalization_mode, _NORMALIZATION_MODES)
+    _check_choice("export_mode", export_mode, _EXPORT_MODES)
     traced = trace(
         fn,
         inputs,
+        input_params=input_params,
         double_precision=enable_double_precision,
         given_input_names=input_names,
         given_output_names=output_names,
+        inputs_as_nchw=inputs_as_nchw or (),
+        outputs_as_nchw=outputs_as_nchw or (),
     )
+    if record_primitive_calls_file is not None:
+        with open(record_primitive_calls_file, "w", encoding="utf-8") as file:
+            file.write(traced.module.text())
     rules = (raise_, normalization_mode, list(without_rules))
     compiled, times = _compile(traced, opset, model_name, rules, target)
     model = Model(
@@ -101,7 +112,9 @@ def to_onnx(
         traced.module,
         times,
         Report.of(compiled.findings, traced.reader.left_out, traced.reader.source_line),
-        external_data_threshold=external_data_threshold,
+        external_data_threshold=NO_EXTERNAL_DATA
+        if export_mode == "web"
+        else external_data_threshold,
         inline_limit=inline_limit,
         source_locations=source_locations,
     )
@@ -136,16 +149,6 @@ def _explained(error: ConversionError, reader: Reader) -> ConversionError:
     primitive = error.message.split("'")[1]
     why_not = reader.why_not_defined(primitive)
     return located.with_note(f"its own definition {why_not}") if why_not else located
-
-
-def _refuse_unsupported(**arguments: tuple[Any, Any]) -> None:
-    for name, (value, default) in arguments.items():
-        if value != default:
-            raise ConversionError(
-                "E073",
-                f"to_onnx does not support the argument {name} yet",
-                help=f"leave {name} out",
-            )
 
 
 def _check_options(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # Tensors of at least this many bytes may leave the file; protobuf ends at 2 GiB.
 EXTERNAL_DATA_THRESHOLD = 1024
+NO_EXTERNAL_DATA = 2**64 - 1  # as a threshold: no tensor has so many bytes
 INLINE_LIMIT = 1_900_000_000
 
 

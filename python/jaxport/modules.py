@@ -26,4 +26,4 @@ def copied_inside(fn: Callable[..., Any]) -> Callable[..., Any] | None:
     if nnx is None or not isinstance(owner, nnx.Module):
         return None
     method = "__call__" if owner is fn else fn.__name__
-    return lambda *arguments: getattr(nnx.clone(owner), method)(*arguments)
+    return lambda *args, **kwargs: getattr(nnx.clone(owner), method)(*args, **kwargs)
