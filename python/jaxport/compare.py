@@ -12,7 +12,9 @@ import numpy as np
 
 from . import _jax, runtime
 from .errors import ConversionError
+from .frameworks import Program, program_of
 from .inputs import is_array, is_spec, read_inputs
+from .weights import WeightPaths
 
 _SEED = 0
 # Sizes that symbols get when inputs are shapes: small, distinct, none of them 1.
@@ -32,7 +34,7 @@ def allclose(
     """Compares fn in JAX with its model in ONNX Runtime: values, shapes, dtypes and NaNs.
 
     Args:
-        fn: the function that was converted.
+        fn: what was converted, in any form that to_onnx takes.
         onnx_model: a path, bytes, a jaxport.Model or an onnx.ModelProto.
         inputs: arrays, or shapes as to_onnx takes them, filled from a fixed seed.
         rtol, atol: |jax - onnx| <= atol + rtol * |jax| must hold everywhere.
@@ -52,12 +54,33 @@ def allclose(
         arguments = example_arguments(
             inputs, jnp.float64 if enable_double_precision else jnp.float32
         )
-        expected = [_jax.host_array(leaf) for leaf in jax.tree.leaves(fn(*arguments))]
-        feeds = [_jax.host_array(leaf) for leaf in jax.tree.leaves(arguments)]
-    session = runtime.open_session(onnx_model)
-    if len(session.get_inputs()) != len(feeds):
-        return False, f"the model has {len(session.get_inputs())} inputs, {len(feeds)} were given"
-    return compare(expected, runtime.run(session, feeds), rtol, atol)
+        program = program_of(fn)
+        session = runtime.open_session(onnx_model)
+        feeds = jax.tree.leaves(arguments)
+        names = [value.name for value in session.get_inputs()]
+        held = _held(program, names[len(feeds) :])
+        if len(feeds) + len(held) != len(names):
+            return False, f"the model has {len(names)} inputs, {len(feeds)} were given"
+        exports_state = any(name in program.state for name in held)
+        result, changes = program.call({} if exports_state else None, *arguments)
+        results = jax.tree.leaves(result)
+        for value in session.get_outputs()[len(results) :]:
+            results += [new for name, new in changes.items() if value.name == f"{name}_out"]
+        expected = [_jax.host_array(_as_jax(value)) for value in results]
+        inputs = list(map(_jax.host_array, [*feeds, *held.values()]))
+    return compare(expected, runtime.run(session, inputs), rtol, atol)
+
+
+def _held(program: Program, names: Sequence[str]) -> dict[str, Any]:
+    """The weights and the state of a program that inputs of a model stand for."""
+    paths = WeightPaths(*program.holders, named=program.state)
+    arrays = {name: paths.array(name) for name in names}
+    return {name: _as_jax(array) for name, array in arrays.items() if array is not None}
+
+
+def _as_jax(value: Any) -> Any:
+    """A number or an array of numpy in the dtype that it has in JAX."""
+    return value if isinstance(value, jax.Array) else jnp.asarray(value)
 
 
 def example_arguments(inputs: Sequence[Any], default_dtype: Any) -> tuple[Any, ...]:

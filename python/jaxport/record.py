@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What JAX records of a program: the jaxpr, and what becomes of state."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from . import _jax
+from .advice import advice_for
+from .errors import ConversionError, first_line
+from .frameworks import Program
+from .inputs import Arguments, describe
+from .names import parameter_names
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """A jaxpr and what its parameters and results are.
+
+    Attributes:
+        result: the result of the function, a pytree of shapes; the first results of the jaxpr.
+        read: state that the last parameters of the jaxpr stand for, by name.
+        written: state whose new values are the last results of the jaxpr.
+        frozen: state that calls change, or draw random numbers with, and that is constant here.
+    """
+
+    jaxpr: Any
+    result: Any
+    read: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    frozen: tuple[str, ...] = ()
+
+
+def record(program: Program, arguments: Arguments, *, exports_state: bool) -> Record:
+    """Traces a program with JAX. Raises ConversionError E070, E074 and E081."""
+    check_argument_count(program.function, len(arguments.values))
+    try:
+        found = (_with_state if exports_state else _frozen)(program, arguments.values)
+    except Exception as error:
+        raise _trace_error(program, arguments, error) from error
+    if not jax.tree.leaves(found.result):
+        raise ConversionError(
+            "E081",
+            "the function returns no array",
+            help="return what the model is to compute; prints and other effects are left out",
+        )
+    return found
+
+
+def check_argument_count(fn: Callable[..., Any], count: int) -> None:
+    """Raises ConversionError E070 when fn cannot be called with `count` positional arguments."""
+    if not callable(fn):
+        raise ConversionError(
+            "E070",
+            f"fn is of type {type(fn).__name__}, which cannot be called",
+            help="give a function, a module, a method, or a module with its variables: "
+            "docs/modules.md",
+        )
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):  # builtins without a signature: JAX finds out
+        return
+    try:
+        signature.bind(*range(count))
+    except TypeError as error:
+        name = getattr(fn, "__name__", type(fn).__name__)
+        raise ConversionError(
+            "E070",
+            f"inputs has {count} entries, which do not fit {name}{signature}: {error}",
+            help="give one entry for each positional argument",
+        ) from None
+
+
+# A function of its own for every trace: JAX remembers jaxprs by function, and with them the arrays
+# that a module had when it was traced before.
+
+
+def _frozen(program: Program, arguments: tuple[Any, ...]) -> Record:
+    changed: dict[str, Any] = {}
+
+    def call(*values: Any) -> Any:
+        result, changes = program.call(None, *values)
+        changed.update(changes)
+        return result
+
+    jaxpr, result = jax.make_jaxpr(call, return_shape=True)(*arguments)
+    constants = {id(const) for const in jaxpr.consts}
+    keys = [name for name in program.random if id(program.state[name]) in constants]
+    return Record(jaxpr, result, frozen=(*changed, *sorted(keys)))
+
+
+def _with_state(program: Program, arguments: tuple[Any, ...]) -> Record:
+    """Traces twice: which state changes is known only afterwards."""
+    _, changes = jax.eval_shape(lambda *values: program.call({}, *values), *arguments)
+    names = [name for name in program.state if name in changes or name in program.random]
+
+    def call(values: tuple[Any, ...], state: list[Any]) -> tuple[Any, list[Any]]:
+        result, new = program.call(dict(zip(names, state, strict=True)), *values)
+        return result, [new[name] for name in changes]
+
+    state = [program.state[name] for name in names]
+    jaxpr, (result, _) = jax.make_jaxpr(call, return_shape=True)(arguments, state)
+    return _without_unread_keys(Record(jaxpr, result, tuple(names), tuple(changes)), program.random)
+
+
+def _without_unread_keys(record: Record, random: frozenset[str]) -> Record:
+    """Without the keys of random numbers that nobody draws."""
+    inner = record.jaxpr.jaxpr
+    used = {id(atom) for eqn in inner.eqns for atom in eqn.invars} | {id(v) for v in inner.outvars}
+    count = len(inner.invars) - len(record.read)
+    own, state = inner.invars[:count], zip(record.read, inner.invars[count:], strict=True)
+    kept = [(name, v) for name, v in state if name not in random or id(v) in used]
+    jaxpr = record.jaxpr.replace(jaxpr=inner.replace(invars=[*own, *(v for _, v in kept)]))
+    return dataclasses.replace(record, jaxpr=jaxpr, read=tuple(name for name, _ in kept))
+
+
+def _trace_error(program: Program, arguments: Arguments, error: Exception) -> ConversionError:
+    """JAX's own error is the cause; this one says with which arguments fn was called."""
+    values = arguments.values
+    names = parameter_names(program.function, len(values))
+    called = ", ".join(
+        f"{name}: {describe(value)}" for name, value in zip(names, values, strict=True)
+    )
+    source, line = _jax.innermost_user_line(error.__traceback__)
+    message = first_line(error)
+    return ConversionError(
+        "E074",
+        f"JAX cannot trace the function: {type(error).__name__}: {message}",
+        source=source,
+        notes=[f"called with: {called}"],
+        help=advice_for(message),
+    ).with_source_line(line)
