@@ -58,24 +58,29 @@ def allclose(
         session = runtime.open_session(onnx_model)
         feeds = jax.tree.leaves(arguments)
         names = [value.name for value in session.get_inputs()]
+        expected = _results(program, arguments, [value.name for value in session.get_outputs()])
         held = _held(program, names[len(feeds) :])
         if len(feeds) + len(held) != len(names):
             return False, f"the model has {len(names)} inputs, {len(feeds)} were given"
-        exports_state = any(name in program.state for name in held)
-        result, changes = program.call({} if exports_state else None, *arguments)
-        results = jax.tree.leaves(result)
-        for value in session.get_outputs()[len(results) :]:
-            results += [new for name, new in changes.items() if value.name == f"{name}_out"]
-        expected = [_jax.host_array(_as_jax(value)) for value in results]
-        inputs = list(map(_jax.host_array, [*feeds, *held.values()]))
-    return compare(expected, runtime.run(session, inputs), rtol, atol)
+        given = [_jax.host_array(value) for value in [*feeds, *held]]
+    return compare(expected, runtime.run(session, given), rtol, atol)
 
 
-def _held(program: Program, names: Sequence[str]) -> dict[str, Any]:
+def _results(program: Program, arguments: Any, outputs: Sequence[str]) -> list[Any]:
+    """What JAX gives for the outputs of a model: the result, then the state that was written."""
+    exports_state = any(name.endswith("_out") for name in outputs)
+    result, changes = program.call({} if exports_state else None, *arguments)
+    leaves = jax.tree.leaves(result)
+    written = {f"{name}_out": value for name, value in changes.items()}
+    leaves += [written[name] for name in outputs[len(leaves) :] if name in written]
+    return [_jax.host_array(_as_jax(leaf)) for leaf in leaves]
+
+
+def _held(program: Program, names: Sequence[str]) -> list[Any]:
     """The weights and the state of a program that inputs of a model stand for."""
     paths = WeightPaths(*program.holders, named=program.state)
-    arrays = {name: paths.array(name) for name in names}
-    return {name: _as_jax(array) for name, array in arrays.items() if array is not None}
+    arrays = (paths.array(name) for name in names)
+    return [_as_jax(array) for array in arrays if array is not None]
 
 
 def _as_jax(value: Any) -> Any:

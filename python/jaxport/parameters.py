@@ -11,10 +11,7 @@ import fnmatch
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax.extend.core
-
-from . import _core
-from ._jax import RENAMED
+from ._jaxpr import is_call, is_variable, with_results
 from .errors import ConversionError
 
 # What to_onnx(params_as_inputs=) takes: everything or nothing, a pattern such as "decoder.*", a
@@ -42,7 +39,7 @@ def lift(jaxpr: Any, path_of: Callable[[Any], str], given: Wanted) -> tuple[Any,
     if not given:
         return jaxpr, {}
     lifting = _Lifting(path_of, wanted_by(given))
-    lifted, paths = lifting.jaxpr(jaxpr)
+    lifted, paths = lifting.jaxpr(with_results(jaxpr, jaxpr.jaxpr.outvars))
     for part in given if isinstance(given, Sequence) and not isinstance(given, str) else [given]:
         if not any(map(wanted_by(part), paths)):
             raise _nothing_wanted(part, sorted(lifting.others))
@@ -110,9 +107,8 @@ class _Lifting:
                 lifted, paths = self.jaxpr(nested)
                 if not paths:
                     continue
-                name = RENAMED.get(eqn.primitive.name, eqn.primitive.name)
-                if name not in _core.calls() or nested is not value:
-                    raise _out_of_reach(paths[0], name)
+                if not is_call(eqn) or nested is not value:
+                    raise _out_of_reach(paths[0], eqn.primitive.name)
                 params[key] = lifted
                 added = lifted.invars[len(lifted.invars) - len(paths) :]
                 operands += [
@@ -123,8 +119,7 @@ class _Lifting:
 
 
 def _renamed(atoms: Sequence[Any], equal: dict[Any, Any]) -> list[Any]:
-    is_variable = jax.extend.core.Var
-    return [equal.get(a, a) if isinstance(a, is_variable) else a for a in atoms]
+    return [equal.get(atom, atom) if is_variable(atom) else atom for atom in atoms]
 
 
 def _nothing_wanted(given: Wanted, others: list[str]) -> ConversionError:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 
 from . import _jax
+from ._jaxpr import is_variable, source_of, with_results
 from .advice import advice_for
 from .errors import ConversionError, first_line
 from .frameworks import Program
@@ -69,49 +70,79 @@ def check_argument_count(fn: Callable[..., Any], count: int) -> None:
         signature.bind(*range(count))
     except TypeError as error:
         name = getattr(fn, "__name__", type(fn).__name__)
+        is_state = "'state'" in str(error)
+        pair = "; a module of Equinox and its state are one pair, (module, state)"
         raise ConversionError(
             "E070",
             f"inputs has {count} entries, which do not fit {name}{signature}: {error}",
-            help="give one entry for each positional argument",
+            help=f"give one entry for each positional argument{pair if is_state else ''}",
         ) from None
 
 
-# A function of its own for every trace: JAX remembers jaxprs by function, and with them the arrays
-# that a module had when it was traced before.
-
-
 def _frozen(program: Program, arguments: tuple[Any, ...]) -> Record:
-    changed: dict[str, Any] = {}
-
-    def call(*values: Any) -> Any:
-        result, changes = program.call(None, *values)
-        changed.update(changes)
-        return result
-
-    jaxpr, result = jax.make_jaxpr(call, return_shape=True)(*arguments)
+    """State is constant; what calls change is traced all the same, to name it."""
+    seen = _traced(program, arguments, None)
+    jaxpr = with_results(seen.jaxpr, _results(seen)) if seen.written else seen.jaxpr
     constants = {id(const) for const in jaxpr.consts}
-    keys = [name for name in program.random if id(program.state[name]) in constants]
-    return Record(jaxpr, result, frozen=(*changed, *sorted(keys)))
+    keys = [name for name in sorted(program.random) if id(program.state[name]) in constants]
+    return Record(jaxpr, seen.result, frozen=(*_changed(program, seen), *keys))
 
 
 def _with_state(program: Program, arguments: tuple[Any, ...]) -> Record:
     """Traces twice: which state changes is known only afterwards."""
-    _, changes = jax.eval_shape(lambda *values: program.call({}, *values), *arguments)
-    names = [name for name in program.state if name in changes or name in program.random]
+    changed = _changed(program, _traced(program, arguments, {}))
+    names = [name for name in program.state if name in changed or name in program.random]
+    seen = _traced(program, arguments, {name: program.state[name] for name in names})
+    jaxpr = with_results(seen.jaxpr, [*_results(seen), *(_new(seen)[name] for name in changed)])
+    return _without_unread_keys(
+        Record(jaxpr, seen.result, read=seen.read, written=tuple(changed)), program.random
+    )
+
+
+def _traced(
+    program: Program, arguments: tuple[Any, ...], given: Mapping[str, Any] | None
+) -> Record:
+    """A call with the given state as parameters, and with all that may be new as results."""
+    names = tuple(given or ())
+    written: list[str] = []
 
     def call(values: tuple[Any, ...], state: list[Any]) -> tuple[Any, list[Any]]:
-        result, new = program.call(dict(zip(names, state, strict=True)), *values)
-        return result, [new[name] for name in changes]
+        replaced = None if given is None else dict(zip(names, state, strict=True))
+        result, changes = program.call(replaced, *values)
+        written.extend(changes)
+        return result, list(changes.values())
 
-    state = [program.state[name] for name in names]
+    state = list((given or {}).values())
     jaxpr, (result, _) = jax.make_jaxpr(call, return_shape=True)(arguments, state)
-    return _without_unread_keys(Record(jaxpr, result, tuple(names), tuple(changes)), program.random)
+    return Record(jaxpr, result, names, tuple(written))
+
+
+def _results(record: Record) -> list[Any]:
+    return list(record.jaxpr.jaxpr.outvars[: len(jax.tree.leaves(record.result))])
+
+
+def _new(record: Record) -> dict[str, Any]:
+    """The variables that hold the new values of state."""
+    last = record.jaxpr.jaxpr.outvars[len(_results(record)) :]
+    return dict(zip(record.written, last, strict=True))
+
+
+def _changed(program: Program, record: Record) -> list[str]:
+    """The state that a call gave new values, and did not just hand on."""
+    constants = dict(zip(record.jaxpr.jaxpr.constvars, record.jaxpr.consts, strict=True))
+
+    def is_handed_on(name: str, result: Any) -> bool:
+        source = source_of(record.jaxpr, result)
+        constant = constants.get(source) if is_variable(source) else None
+        return constant is not None and constant is program.state.get(name)
+
+    return [name for name, result in _new(record).items() if not is_handed_on(name, result)]
 
 
 def _without_unread_keys(record: Record, random: frozenset[str]) -> Record:
     """Without the keys of random numbers that nobody draws."""
     inner = record.jaxpr.jaxpr
-    used = {id(atom) for eqn in inner.eqns for atom in eqn.invars} | {id(v) for v in inner.outvars}
+    used = {id(atom) for eqn in inner.eqns for atom in eqn.invars}
     count = len(inner.invars) - len(record.read)
     own, state = inner.invars[:count], zip(record.read, inner.invars[count:], strict=True)
     kept = [(name, v) for name, v in state if name not in random or id(v) in used]

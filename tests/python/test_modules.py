@@ -126,6 +126,14 @@ def test_submodule_of_a_bound_linen_module():
     assert weights_of(model) == {"params.kernel", "params.bias"}
 
 
+def test_apply_of_a_linen_module_is_a_function():
+    module, variables = linen_net()
+    check(functools.partial(module.apply, variables), [("B", 4)])
+    with pytest.raises(jaxport.ConversionError, match="ScopeCollectionNotFound") as caught:
+        jaxport.to_onnx((module, variables["params"]), [(1, 4)])
+    assert "module.init" in caught.value.help
+
+
 @pytest.mark.parametrize("fn", [LinenNet(), (LinenNet(),), LinenNet().encode], ids=str)
 def test_linen_module_without_variables(fn):
     with pytest.raises(jaxport.ConversionError, match=r"LinenNet has no variables") as caught:
@@ -164,6 +172,13 @@ def test_equinox_in_inference_mode():
         jaxport.to_onnx(net, [(4,)])
     assert "inference" in caught.value.help
     check(eqx.nn.inference_mode(net), [(4,)])
+
+
+def test_equinox_module_that_misses_its_state():
+    norm, _ = eqx.nn.make_with_state(eqx.nn.BatchNorm)(4, axis_name="batch", mode="batch")
+    with pytest.raises(jaxport.ConversionError, match="'state'") as caught:
+        jaxport.to_onnx(norm, [(4,)])
+    assert "(module, state)" in caught.value.help
 
 
 # --- Haiku

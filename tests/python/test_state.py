@@ -112,6 +112,27 @@ def test_random_keys_of_nnx_go_in_and_counters_go_out():
     assert not np.array_equal(other["output"], results[0])
 
 
+def test_nnx_under_jit_hands_on_what_it_does_not_change():
+    class Net(nnx.Module):
+        def __init__(self):
+            self.bn = nnx.BatchNorm(3, momentum=0.5, rngs=nnx.Rngs(0))
+            self.linear = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+
+        @nnx.jit
+        def __call__(self, x):
+            return nnx.remat(lambda m, y: m(y))(self.linear, self.bn(x))
+
+    model = check(Net(), [("B", 3)], state="io")
+    assert inputs_of(model) == ["x", "bn.mean", "bn.var"]
+    assert sorted(remarks_of(check(Net(), [("B", 3)]))) == ["bn.mean", "bn.var"]
+
+
+def test_keys_that_nobody_draws_from_are_no_inputs():
+    net = nnx.RNN(nnx.LSTMCell(3, 4, rngs=nnx.Rngs(0)))
+    assert remarks_of(check(net, [(2, 5, 3)])) == ["rngs.count"]
+    assert inputs_of(check(net, [(2, 5, 3)], state="io")) == ["inputs", "rngs.count"]
+
+
 def test_a_cache_of_nnx_goes_in_and_out():
     attention = nnx.MultiHeadAttention(2, 4, rngs=nnx.Rngs(0), decode=True)
     attention.init_cache((1, 5, 4))
@@ -267,6 +288,20 @@ def test_seeds_of_keras(monkeypatch):
     results, _ = steps_of(model, BATCHES, "drop")
     for batch, result in zip(BATCHES, results, strict=True):
         assert_close(result, net(batch, training=True))
+
+
+def test_variables_that_no_layer_of_keras_lists(monkeypatch):
+    keras = keras_on_jax(monkeypatch)
+    rnn = keras.layers.LSTM(3, stateful=True, name="rnn")
+    net = keras.Sequential([keras.Input((5, 4), batch_size=2, name="x"), rnn], name="net")
+    names = ["net.rnn.rnn_state", "net.rnn.rnn_state_0"]
+    assert remarks_of(check(net, [(2, 5, 4)])) == names
+    model = check(net, [(2, 5, 4)], state="io")
+    assert inputs_of(model) == ["x", *names]
+    batches = [numbers(2, 5, 4, seed=seed) for seed in range(3)]
+    results, _ = steps_of(model, batches, "rnn")
+    for batch, result in zip(batches, results, strict=True):
+        assert_close(result, net(batch))
 
 
 # --- others

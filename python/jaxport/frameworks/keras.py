@@ -6,7 +6,7 @@ Variables are read and assigned in a StatelessScope, so that the user's model st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -24,21 +24,19 @@ def program(fn: Any) -> Program | None:
             f"the Keras model '{fn.name}'", "call it once, or build it with model.build(shape)"
         )
     is_graph = _is_graph(keras, fn)
-    variables = {
-        variable.path.replace("/", "."): variable for variable in fn.non_trainable_variables
-    }
-    state = {name: variable.value for name, variable in variables.items()}
+    variables = _Variables(fn.non_trainable_variables)
 
     def call(
         given: Mapping[str, Any] | None, *arguments: Any, **keywords: Any
     ) -> tuple[Any, dict[str, Any]]:
         if is_graph and len(arguments) > 1:  # one entry for each input
             arguments = (keras.tree.pack_sequence_as(_structure(fn), list(arguments)),)
-        values = {**state, **(given or {})}
-        mapping = [(variable, values[name]) for name, variable in variables.items()]
-        with keras.StatelessScope(state_mapping=mapping) as scope:
+        values = {**variables.values, **(given or {})}
+        mapping = [(variable, values[name]) for name, variable in variables.by_name.items()]
+        with _watching(keras, mapping) as scope:
             result = fn(*arguments, **{"training": False, **keywords})
-        after = {name: scope.get_current_value(v) for name, v in variables.items()}
+        variables.add(scope.assigned)
+        after = {n: scope.get_current_value(v) for n, v in variables.by_name.items()}
         return result, changed(values, after)
 
     return Program(
@@ -46,10 +44,45 @@ def program(fn: Any) -> Program | None:
         call=call,
         holders=(fn,),
         name=fn.name,
-        state=state,
+        state=variables.values,
         input_names=_input_names(keras, fn) if is_graph else None,
         output_names=_output_names(fn) if is_graph else None,
     )
+
+
+class _Variables:
+    """Variables by their paths, with the values they had when they were added.
+
+    A stateful RNN assigns variables that no layer lists: they are added when they are seen.
+    """
+
+    def __init__(self, variables: Sequence[Any]) -> None:
+        self.by_name: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
+        self.add(variables)
+
+    def add(self, variables: Sequence[Any]) -> None:
+        known = set(map(id, self.by_name.values()))
+        for variable in variables:
+            if id(variable) not in known:
+                known.add(id(variable))
+                (name,) = distinct([variable.path.replace("/", ".")], self.by_name)
+                self.by_name[name], self.values[name] = variable, variable.value
+
+
+def _watching(keras: Any, mapping: list[tuple[Any, Any]]) -> Any:
+    """A StatelessScope that also remembers which variables are assigned."""
+
+    class Watching(keras.StatelessScope):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__(state_mapping=mapping)
+            self.assigned: list[Any] = []
+
+        def add_update(self, update: tuple[Any, Any]) -> None:
+            self.assigned.append(update[0])
+            super().add_update(update)
+
+    return Watching()
 
 
 def _is_graph(keras: Any, model: Any) -> bool:

@@ -25,6 +25,8 @@ def program(fn: Any) -> Program | None:
     if linen is None or not isinstance(module, linen.Module):
         return None
     method = "__call__" if module is function else function.__name__
+    if hasattr(linen.Module, method) and method != "__call__":
+        return None  # module.apply takes variables itself
     if given and isinstance(given[0], Mapping):
         variables, *rngs = given
         return _program(module, method, variables, dict(*rngs))
