@@ -97,7 +97,8 @@ def _read_spec(
             "E070",
             f"entry {index} of inputs holds {leaf!r}, which describes no array",
             help='use a shape such as ("B", 3), a jax.ShapeDtypeStruct or an array; '
-            "one shape alone is written inputs=[(3, 4)]",
+            "one shape alone is written inputs=[(3, 4)], and a dataclass is registered with "
+            "jax.tree_util.register_dataclass",
         )
     sizes = tuple(_read_size(size, index, scope) for size in shape)
     return jax.ShapeDtypeStruct(sizes, dtype)  # type: ignore[no-untyped-call]

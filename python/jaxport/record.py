@@ -16,7 +16,7 @@ from .advice import advice_for
 from .errors import ConversionError, first_line
 from .frameworks import Program
 from .inputs import Arguments, describe
-from .names import parameter_names
+from .names import parameter_names, path_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +42,8 @@ def record(program: Program, arguments: Arguments, *, exports_state: bool) -> Re
     check_argument_count(program.function, len(arguments.values))
     try:
         found = (_with_state if exports_state else _frozen)(program, arguments.values)
+    except ConversionError:
+        raise
     except Exception as error:
         raise _trace_error(program, arguments, error) from error
     if not jax.tree.leaves(found.result):
@@ -109,12 +111,28 @@ def _traced(
     def call(values: tuple[Any, ...], state: list[Any]) -> tuple[Any, list[Any]]:
         replaced = None if given is None else dict(zip(names, state, strict=True))
         result, changes = program.call(replaced, *values)
+        _check_result(result)
         written.extend(changes)
         return result, list(changes.values())
 
     state = list((given or {}).values())
     jaxpr, (result, _) = jax.make_jaxpr(call, return_shape=True)(arguments, state)
     return Record(jaxpr, result, names, tuple(written))
+
+
+def _check_result(result: Any) -> None:
+    """Raises ConversionError E081 for a result with something else than arrays and numbers."""
+    for path, leaf in jax.tree_util.tree_flatten_with_path(result)[0]:
+        try:
+            jax.typeof(leaf)
+        except TypeError:
+            place = f" at {path_text(path)}" if path else ""
+            raise ConversionError(
+                "E081",
+                f"the function returns a {type(leaf).__name__}{place}, which is no array",
+                help="return arrays, numbers and trees of them; "
+                "jax.tree_util.register_dataclass makes a dataclass a tree",
+            ) from None
 
 
 def _results(record: Record) -> list[Any]:

@@ -145,6 +145,32 @@ def test_a_module_as_an_argument():
     assert inputs_of(model) == ["m.low", "x"]
 
 
+@dataclasses.dataclass
+class Unknown:
+    x: object
+
+
+@pytest.mark.parametrize(
+    ("fn", "message"),
+    [
+        (Unknown, "returns a Unknown, which is no array"),
+        (lambda x: (x, {"name": "text"}), "returns a str at 1.name, which is no array"),
+    ],
+    ids=["dataclass", "text"],
+)
+def test_results_that_are_no_arrays(fn, message):
+    with pytest.raises(jaxport.ConversionError, match=message) as caught:
+        jaxport.to_onnx(fn, [(3,)])
+    assert caught.value.code == "E081"
+    assert "register_dataclass" in caught.value.help
+
+
+def test_an_argument_of_a_class_that_jax_does_not_know():
+    with pytest.raises(jaxport.ConversionError, match="describes no array") as caught:
+        jaxport.to_onnx(lambda d: d.x, [Unknown((3,))])
+    assert "register_dataclass" in caught.value.help
+
+
 def test_an_output_that_is_an_input_can_be_fed():
     model = check(lambda x, y: (y, x), [(3,), (2,)])
     given = run(model, x=numbers(3), y=numbers(2))
