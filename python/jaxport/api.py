@@ -13,12 +13,15 @@ from ._jax import Reader
 from .errors import ConversionError
 from .inputs import Inputs
 from .model import EXTERNAL_DATA_THRESHOLD, INLINE_LIMIT, NO_EXTERNAL_DATA, Model
-from .report import Report, Wanted
+from .parameters import Wanted
+from .report import Report
+from .report import Wanted as WantedReport
 from .trace import Traced, trace
 
 _RETURN_MODES = ("proto", "ir", "file")
 _EXPORT_MODES = ("standard", "web")
 _NORMALIZATION_MODES = ("auto", "prefer_native", "force_decomposed")
+_STATE_MODES = ("frozen", "io")
 _OPSETS = range(17, 27)
 
 
@@ -39,9 +42,11 @@ def to_onnx(
     output_names: Sequence[str] | None = None,
     export_mode: Literal["standard", "web"] = "standard",
     normalization_mode: Literal["auto", "prefer_native", "force_decomposed"] = "auto",
+    state: Literal["frozen", "io"] = "frozen",
+    params_as_inputs: Wanted = None,
     raise_: bool = True,
     without_rules: Sequence[str] = (),
-    report: Wanted = None,
+    report: WantedReport = None,
     target: Literal["onnxruntime", "onnx"] = "onnxruntime",
     external_data_threshold: int = EXTERNAL_DATA_THRESHOLD,
     inline_limit: int = INLINE_LIMIT,
@@ -50,7 +55,8 @@ def to_onnx(
     """Converts a JAX function to an ONNX model.
 
     Args:
-        fn: any function that JAX can trace: a plain function, a module, a partial.
+        fn: any function that JAX can trace: a plain function, a module or a method of one, a
+            partial; or a module with its variables, such as (module, variables): docs/modules.md.
         inputs: one entry for each argument, by position or, in a mapping, by name: a shape such as
             ("B", 28, 28, 3) with integers, names and expressions, a jax.ShapeDtypeStruct, an array,
             or a pytree of these. True, False, None, a text or a function is passed on as it is.
@@ -76,6 +82,12 @@ def to_onnx(
         normalization_mode: "auto" takes the ops that run fastest, such as InstanceNormalization for
             a group norm; "prefer_native" the op of each norm where the opset has it, such as
             GroupNormalization; "force_decomposed" keeps normalisations as arithmetic.
+        state: what becomes of state that a call changes, such as running statistics. "frozen":
+            the model keeps its value, and the report says so; "io": "bn.mean" is an input and
+            "bn.mean_out" an output; Model.state has the values to start with.
+        params_as_inputs: parameters that become inputs, named by their paths, after the others:
+            True for all, a pattern such as "decoder.*", a function of the path, or a list of
+            these. Model.parameters has their values.
         raise_: recognise attention, normalisation and other known mathematics as single nodes.
         without_rules: rules to leave out, by name, such as "attention"; docs/raising.md lists them.
         report: what was raised, and what nearly was and why not: a file name (JSON if it ends in
@@ -92,6 +104,7 @@ def to_onnx(
     _check_options(opset, return_mode, output_path)
     _check_choice("normalization_mode", normalization_mode, _NORMALIZATION_MODES)
     _check_choice("export_mode", export_mode, _EXPORT_MODES)
+    _check_choice("state", state, _STATE_MODES)
     traced = trace(
         fn,
         inputs,
@@ -101,6 +114,8 @@ def to_onnx(
         given_output_names=output_names,
         inputs_as_nchw=inputs_as_nchw or (),
         outputs_as_nchw=outputs_as_nchw or (),
+        state=state,
+        params_as_inputs=params_as_inputs,
     )
     if record_primitive_calls_file is not None:
         with open(record_primitive_calls_file, "w", encoding="utf-8") as file:
@@ -112,6 +127,8 @@ def to_onnx(
         traced.module,
         times,
         Report.of(compiled.findings, traced.reader.left_out, traced.reader.source_line),
+        state=traced.state,
+        parameters=traced.parameters,
         external_data_threshold=NO_EXTERNAL_DATA
         if export_mode == "web"
         else external_data_threshold,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A call of a function as a function of arrays alone, which is what JAX traces."""
+"""How a function is called with the inputs of its model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -14,43 +14,39 @@ from .inputs import Arguments, is_input
 
 TO_NCHW, TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 
+Images = tuple[Sequence[int], Sequence[int]]  # positions of inputs and of outputs that are NCHW
+
 
 class Call:
-    """fn with everything bound that is no input of the model.
+    """What crosses the border between a model and its function, in both directions.
 
-    Images that a model takes or gives as NCHW are moved to and from the NHWC of the function.
+    Everything that is no input of the model is bound. Images that the model takes or gives as NCHW
+    are moved to and from the NHWC of the function.
     """
 
-    def __init__(
-        self,
-        fn: Callable[..., Any],
-        arguments: Arguments,
-        inputs_as_nchw: Sequence[int] = (),
-        outputs_as_nchw: Sequence[int] = (),
-    ) -> None:
-        self._fn = fn
+    def __init__(self, arguments: Arguments, images: Images = ((), ())) -> None:
+        inputs_as_nchw, self._nchw_out = images
         self._keywords = tuple(arguments.keywords)
         values = (arguments.positional, tuple(arguments.keywords.values()))
         self._leaves, self._tree = jax.tree.flatten(values)
         inputs = [leaf for leaf in self._leaves if is_input(leaf)]
         self._nchw_in = _checked_indices("inputs_as_nchw", inputs_as_nchw, inputs)
-        self._nchw_out = outputs_as_nchw
         self.inputs = [
             _as_nchw(leaf) if i in self._nchw_in else leaf for i, leaf in enumerate(inputs)
         ]
 
-    def trace(self) -> tuple[Any, Any]:
-        """The jaxpr, and the result with the shapes that the model gives."""
-        return jax.make_jaxpr(self._call, return_shape=True)(*self.inputs)
-
-    def _call(self, *arrays: Any) -> Any:
+    def arguments(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of the function, by position and by name, for the inputs of the model."""
         given = iter(
             jnp.transpose(array, TO_NHWC) if i in self._nchw_in else array
             for i, array in enumerate(arrays)
         )
         leaves = [next(given) if is_input(leaf) else leaf for leaf in self._leaves]
         positional, values = jax.tree.unflatten(self._tree, leaves)
-        result = self._fn(*positional, **dict(zip(self._keywords, values, strict=True)))
+        return positional, dict(zip(self._keywords, values, strict=True))
+
+    def outputs(self, result: Any) -> Any:
+        """The result of the function as the model gives it."""
         if not self._nchw_out:
             return result
         results, tree = jax.tree.flatten(result)
@@ -60,7 +56,8 @@ class Call:
 
 
 def _as_nchw(leaf: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
-    return leaf.update(shape=tuple(leaf.shape[i] for i in TO_NCHW))
+    shape = tuple(leaf.shape[i] for i in TO_NCHW)
+    return jax.ShapeDtypeStruct(shape, leaf.dtype)  # type: ignore[no-untyped-call]
 
 
 def _checked_indices(argument: str, indices: Sequence[int], arrays: Sequence[Any]) -> set[int]:

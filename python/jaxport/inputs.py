@@ -86,7 +86,7 @@ def read_inputs(inputs: Inputs, default_dtype: Any) -> Arguments:
 
     values = {key: read(key, entry) for key, entry in entries.items()}
     if isinstance(inputs, Mapping):
-        return Arguments((), values, {}, scope)
+        return Arguments((), {str(key): value for key, value in values.items()}, {}, scope)
     return Arguments(tuple(values.values()), {}, {}, scope)
 
 
@@ -119,7 +119,7 @@ def describe(value: Any) -> str:
     """ "float32[B,3]", or the tree of such types for a nested argument."""
     if is_input(value):
         return f"{value.dtype.name}[{','.join(map(str, value.shape))}]"
-    if jax.tree.structure(value) == jax.tree.structure(0):
+    if jax.tree_util.all_leaves([value]):
         return repr(value)
     leaves, tree = jax.tree.flatten(value)
     return str(jax.tree.unflatten(tree, [describe(leaf) for leaf in leaves])).replace("'", "")
@@ -150,7 +150,8 @@ def _read_spec(
             "E070",
             f"entry {key!r} of inputs holds {leaf!r}, which describes no array",
             help='use a shape such as ("B", 3), a jax.ShapeDtypeStruct or an array; one shape '
-            "alone is written inputs=[(3, 4)], and a number goes to input_params",
+            "alone is written inputs=[(3, 4)], a number goes to input_params, and a dataclass is "
+            "registered with jax.tree_util.register_dataclass",
         )
     sizes = tuple(_read_size(size, key, scope) for size in shape)
     return jax.ShapeDtypeStruct(sizes, dtype)  # type: ignore[no-untyped-call]

@@ -63,7 +63,7 @@ def input_names(
     )
     names = _input_leaf_names([*positional, *arguments.named.items()])
     names = _checked("input_names", given, len(names)) or names
-    return _distinct(names + _input_leaf_names(arguments.params.items()), set())
+    return distinct(names + _input_leaf_names(arguments.params.items()))
 
 
 def _input_leaf_names(entries: Iterable[tuple[str, Any]]) -> list[str]:
@@ -85,7 +85,7 @@ def output_names(result: Any, given: Sequence[str] | None, inputs: Sequence[str]
     paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(result)[0]]
     names = _checked("output_names", given, len(paths))
     if names is None:
-        return _distinct([_output_name(path) for path in paths], set(inputs))
+        return distinct([_output_name(path) for path in paths], inputs)
     for name in names:
         if name in inputs:
             raise ConversionError(
@@ -99,7 +99,7 @@ def output_names(result: Any, given: Sequence[str] | None, inputs: Sequence[str]
 def _output_name(path: Sequence[Any]) -> str:
     if not path:
         return "output"
-    if isinstance(path[0], jax.tree_util.SequenceKey):
+    if isinstance(path[0], jax.tree_util.SequenceKey | jax.tree_util.FlattenedIndexKey):
         return f"output_{path_text(path)}"
     return path_text(path)
 
@@ -123,13 +123,14 @@ def _checked(argument: str, given: Sequence[str] | None, count: int) -> list[str
     return names
 
 
-def _distinct(names: Sequence[str], taken: set[str]) -> list[str]:
+def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
     """The names, with a number at the end of those that are taken."""
+    used = set(taken)
     result = []
     for name in names:
         free, number = name, 0
-        while free in taken:
+        while free in used:
             free, number = f"{name}_{number}", number + 1
-        taken.add(free)
+        used.add(free)
         result.append(free)
     return result
