@@ -133,6 +133,15 @@ test-newest-smoke:
 	tools/debian13.sh $(NEWEST) make test-smoke JOBS=$(JOBS)
 	cp $(NEWEST)/jaxport/build/report/smoke.xml $(REPORT)/newest-smoke.xml
 
+# Skipped by test-python, which has no Node.js.
+.PHONY: test-web
+build/web/.ready: requirements/web.txt
+	tools/setup.sh system web
+	npm install --silent --no-fund --no-audit --prefix $(@D) $$(cat $<)
+	@touch $@
+test-web: build build/web/.ready ## models in ONNX Runtime Web
+	NODE_PATH=$(CURDIR)/build/web/node_modules $(call run_pytest,.venv,web) tests/python/test_web.py
+
 .PHONY: conformance conformance-opsets test-conformance
 run_conformance = PYTHONPATH=tests $(BIN)/python -m conformance --jobs $(JOBS)
 conformance: build ## all of JAX's own cases for its primitives; rewrites docs/coverage.md

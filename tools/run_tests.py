@@ -37,6 +37,7 @@ PARTS = [
     Part("test-golden", "text tests", "golden-release.xml", ("build",)),
     Part("test-fuzz", "search for counterexamples to rules", needs=("build",)),
     Part("test-python", "parity, newest JAX", "python.xml", ("build",)),
+    Part("test-web", "ONNX Runtime Web", "web.xml", ("build",)),
     Part("test-conformance", "sample of JAX's own cases", "conformance.xml", ("build",)),
     Part("test-fuzz-programs", "random JAX programs", "fuzz-programs.xml", ("build",)),
     Part(".venv-oldest/.jaxport", "environment of the oldest JAX", needs=("build",)),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Prepares a machine for building and testing.
-#   setup.sh system [lint]            system packages; 'lint' adds clang-tidy
+#   setup.sh system [lint|web]        system packages; 'lint' adds clang-tidy, 'web' Node.js
 #   setup.sh python                   prints the Python to use
 #   setup.sh venv DIR REQUIREMENTS    a virtual environment with the pinned packages
 set -euo pipefail
@@ -39,12 +39,13 @@ is_installed() {
 
 # Prints the packages that are missing. A tool counts as there when its command is.
 missing_packages() {
-  local python=$1 lint=${2:-} package
+  local python=$1 also=${2:-} package
   command -v g++ >/dev/null || echo g++
   command -v cmake >/dev/null || echo cmake
   command -v ninja >/dev/null || echo ninja-build
   command -v ccache >/dev/null || echo ccache
-  if [ "$lint" = lint ]; then command -v run-clang-tidy >/dev/null || echo clang-tidy; fi
+  if [ "$also" = lint ]; then command -v run-clang-tidy >/dev/null || echo clang-tidy; fi
+  if [ "$also" = web ]; then command -v npm >/dev/null || echo npm; fi
   for package in libabsl-dev libfmt-dev libprotozero-dev libcli11-dev nlohmann-json3-dev \
     libgtest-dev libgmock-dev; do
     is_installed "$package" || echo "$package"
@@ -87,5 +88,5 @@ case "${1:-}" in
   system) setup_system "${2:-}" ;;
   python) find_python ;;
   venv) setup_venv "$2" "$3" ;;
-  *) die "usage: setup.sh system [lint] | python | venv DIR REQUIREMENTS" ;;
+  *) die "usage: setup.sh system [lint|web] | python | venv DIR REQUIREMENTS" ;;
 esac

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .lowering import register_lowering as register_lowering
     from .model import Model as Model
     from .report import Report as Report
+    from .web import allclose_onnxruntime_web as allclose_onnxruntime_web
 
     __version__: str
 
@@ -25,6 +26,7 @@ _HOMES = {
     "Model": "model",
     "Report": "report",
     "allclose": "compare",
+    "allclose_onnxruntime_web": "web",
     "register_decomposition": "decompose",
     "register_lowering": "lowering",
     "to_onnx": "api",
@@ -35,6 +37,7 @@ __all__ = [
     "Model",
     "Report",
     "allclose",
+    "allclose_onnxruntime_web",
     "register_decomposition",
     "register_lowering",
     "to_onnx",

@@ -62,6 +62,15 @@ ADVICE = (
         "method of it, to to_onnx",
     ),
     Advice(
+        re.compile(r"non-None PRNGKey|needs PRNG for|requires a key when running"),
+        "the module draws random numbers: give it a key, (transformed, params, key) for Haiku and "
+        "(module, variables, {name: key}) for Linen, or switch it to inference",
+    ),
+    Advice(
+        re.compile(r'from collection "params" in .* but the collection is empty'),
+        "the variables of (module, variables) are all that module.init gives: {'params': …}",
+    ),
+    Advice(
         re.compile(r"incompatible shapes for broadcasting: .*[A-Za-z_]"),
         "sizes that are always equal need the same name in the inputs",
     ),

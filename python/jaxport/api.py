@@ -11,18 +11,23 @@ from typing import Any, Literal
 from . import _core, lowering
 from ._jax import Reader
 from .errors import ConversionError
-from .model import EXTERNAL_DATA_THRESHOLD, INLINE_LIMIT, Model
-from .report import Report, Wanted
+from .inputs import Inputs
+from .model import EXTERNAL_DATA_THRESHOLD, INLINE_LIMIT, NO_EXTERNAL_DATA, Model
+from .parameters import Wanted
+from .report import Report
+from .report import Wanted as WantedReport
 from .trace import Traced, trace
 
 _RETURN_MODES = ("proto", "ir", "file")
+_EXPORT_MODES = ("standard", "web")
 _NORMALIZATION_MODES = ("auto", "prefer_native", "force_decomposed")
+_STATE_MODES = ("frozen", "io")
 _OPSETS = range(17, 27)
 
 
 def to_onnx(
     fn: Callable[..., Any],
-    inputs: Sequence[Any],
+    inputs: Inputs,
     input_params: Mapping[str, Any] | None = None,
     model_name: str = "jax_model",
     opset: int = 23,
@@ -37,9 +42,11 @@ def to_onnx(
     output_names: Sequence[str] | None = None,
     export_mode: Literal["standard", "web"] = "standard",
     normalization_mode: Literal["auto", "prefer_native", "force_decomposed"] = "auto",
+    state: Literal["frozen", "io"] = "frozen",
+    params_as_inputs: Wanted = None,
     raise_: bool = True,
     without_rules: Sequence[str] = (),
-    report: Wanted = None,
+    report: WantedReport = None,
     target: Literal["onnxruntime", "onnx"] = "onnxruntime",
     external_data_threshold: int = EXTERNAL_DATA_THRESHOLD,
     inline_limit: int = INLINE_LIMIT,
@@ -48,20 +55,39 @@ def to_onnx(
     """Converts a JAX function to an ONNX model.
 
     Args:
-        fn: any function that JAX can trace: a plain function, a module, a partial.
-        inputs: one entry for each positional argument: a shape such as ("B", 28, 28, 3) with
-            integers, names and expressions, a jax.ShapeDtypeStruct, an array, or a pytree of these.
+        fn: any function that JAX can trace: a plain function, a module or a method of one, a
+            partial; or a module with its variables, such as (module, variables): docs/modules.md.
+        inputs: one entry for each argument, by position or, in a mapping, by name: a shape such as
+            ("B", 28, 28, 3) with integers, names and expressions, a jax.ShapeDtypeStruct, an array,
+            or a pytree of these. True, False, None, a text or a function is passed on as it is.
+        input_params: keyword arguments. Numbers and arrays become inputs of the model of that name,
+            if the function can be traced without their values; otherwise, as everything else, they
+            are constants of the model, and the report says so.
         model_name: the name of the ONNX graph.
         opset: the ONNX opset to write, 17 to 26.
         enable_double_precision: trace with 64-bit types; shapes alone then mean float64.
+        record_primitive_calls_file: a file for the traced program: each primitive with its
+            operands, types, parameters and source line, as .jir text.
         return_mode: "proto" gives an onnx.ModelProto, "ir" a jaxport.Model, "file" writes to
             output_path and returns that path.
         output_path: where return_mode="file" writes.
-        input_names: names of the model's inputs; by default those of the parameters.
+        inputs_as_nchw: positions of image inputs, (N, H, W, C) in the function, that the model
+            takes as (N, C, H, W).
+        outputs_as_nchw: the same for outputs.
+        input_names: names of the model's inputs; by default those of the parameters. Those of
+            input_params keep theirs.
         output_names: names of the model's outputs.
+        export_mode: "web" writes one file that holds all weights, which is what a browser loads;
+            "standard" moves large ones to "<path>.data" where one file cannot hold them.
         normalization_mode: "auto" takes the ops that run fastest, such as InstanceNormalization for
             a group norm; "prefer_native" the op of each norm where the opset has it, such as
             GroupNormalization; "force_decomposed" keeps normalisations as arithmetic.
+        state: what becomes of state that a call changes, such as running statistics. "frozen":
+            the model keeps its value, and the report says so; "io": "bn.mean" is an input and
+            "bn.mean_out" an output; Model.state has the values to start with.
+        params_as_inputs: parameters that become inputs, named by their paths, after the others:
+            True for all, a pattern such as "decoder.*", a function of the path, or a list of
+            these. Model.parameters has their values.
         raise_: recognise attention, normalisation and other known mathematics as single nodes.
         without_rules: rules to leave out, by name, such as "attention"; docs/raising.md lists them.
         report: what was raised, and what nearly was and why not: a file name (JSON if it ends in
@@ -72,28 +98,28 @@ def to_onnx(
         inline_limit: they go there once the model would have more bytes than this.
         source_locations: keep the user's source lines in the metadata of nodes.
 
-    input_params, record_primitive_calls_file, inputs_as_nchw, outputs_as_nchw and export_mode
-    accept their defaults only.
-
     Raises:
         ConversionError: with a code, the place in the user's code and what to do next.
     """
-    _refuse_unsupported(
-        input_params=(input_params or None, None),
-        record_primitive_calls_file=(record_primitive_calls_file, None),
-        inputs_as_nchw=(inputs_as_nchw or None, None),
-        outputs_as_nchw=(outputs_as_nchw or None, None),
-        export_mode=(export_mode, "standard"),
-    )
     _check_options(opset, return_mode, output_path)
     _check_choice("normalization_mode", normalization_mode, _NORMALIZATION_MODES)
+    _check_choice("export_mode", export_mode, _EXPORT_MODES)
+    _check_choice("state", state, _STATE_MODES)
     traced = trace(
         fn,
         inputs,
+        input_params=input_params,
         double_precision=enable_double_precision,
         given_input_names=input_names,
         given_output_names=output_names,
+        inputs_as_nchw=inputs_as_nchw or (),
+        outputs_as_nchw=outputs_as_nchw or (),
+        state=state,
+        params_as_inputs=params_as_inputs,
     )
+    if record_primitive_calls_file is not None:
+        with open(record_primitive_calls_file, "w", encoding="utf-8") as file:
+            file.write(traced.module.text())
     rules = (raise_, normalization_mode, list(without_rules))
     compiled, times = _compile(traced, opset, model_name, rules, target)
     model = Model(
@@ -101,7 +127,11 @@ def to_onnx(
         traced.module,
         times,
         Report.of(compiled.findings, traced.reader.left_out, traced.reader.source_line),
-        external_data_threshold=external_data_threshold,
+        state=traced.state,
+        parameters=traced.parameters,
+        external_data_threshold=NO_EXTERNAL_DATA
+        if export_mode == "web"
+        else external_data_threshold,
         inline_limit=inline_limit,
         source_locations=source_locations,
     )
@@ -136,16 +166,6 @@ def _explained(error: ConversionError, reader: Reader) -> ConversionError:
     primitive = error.message.split("'")[1]
     why_not = reader.why_not_defined(primitive)
     return located.with_note(f"its own definition {why_not}") if why_not else located
-
-
-def _refuse_unsupported(**arguments: tuple[Any, Any]) -> None:
-    for name, (value, default) in arguments.items():
-        if value != default:
-            raise ConversionError(
-                "E073",
-                f"to_onnx does not support the argument {name} yet",
-                help=f"leave {name} out",
-            )
 
 
 def _check_options(

@@ -11,8 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import _jax, runtime
-from .errors import ConversionError
-from .inputs import is_array, is_spec, read_inputs
+from .call import TO_NCHW
+from .frameworks import Program, program_of
+from .inputs import Arguments, Inputs, is_array, is_input, is_number, read_inputs, spec_leaves
+from .names import named_leaves
+from .record import bound
+from .weights import WeightPaths
 
 _SEED = 0
 # Sizes that symbols get when inputs are shapes: small, distinct, none of them 1.
@@ -21,62 +25,124 @@ _SYMBOL_SIZES = (2, 3, 5, 7, 11, 13)
 
 def allclose(
     fn: Callable[..., Any],
-    onnx_model: Any,
-    inputs: Sequence[Any],
+    onnx_model_path: Any,
+    inputs: Inputs,
     input_params: Mapping[str, Any] | None = None,
     rtol: float = 1e-3,
     atol: float = 1e-5,
     *,
     enable_double_precision: bool = False,
+    inputs_as_nchw: Sequence[int] | None = None,
+    outputs_as_nchw: Sequence[int] | None = None,
 ) -> tuple[bool, str]:
     """Compares fn in JAX with its model in ONNX Runtime: values, shapes, dtypes and NaNs.
 
     Args:
-        fn: the function that was converted.
-        onnx_model: a path, bytes, a jaxport.Model or an onnx.ModelProto.
-        inputs: arrays, or shapes as to_onnx takes them, filled from a fixed seed.
+        fn: what was converted, in any form that to_onnx takes.
+        onnx_model_path: a path, or the model itself: bytes, a jaxport.Model or an onnx.ModelProto.
+        inputs: arrays, or shapes as to_onnx takes them, filled from a fixed seed; a mapping gives
+            them by name.
+        input_params: keyword arguments of fn; those that are inputs of the model are fed to it.
         rtol, atol: |jax - onnx| <= atol + rtol * |jax| must hold everywhere.
         enable_double_precision: run JAX with 64-bit types, as in to_onnx.
+        inputs_as_nchw, outputs_as_nchw: as in to_onnx; `inputs` are those of fn.
 
     Returns:
         Whether everything fits, and a message that names the output, the index and the two values
         that differ most.
     """
-    if input_params:
-        raise ConversionError(
-            "E073",
-            "allclose does not support the argument input_params yet",
-            help="leave input_params out",
-        )
     with _jax.double_precision(enable_double_precision):
-        arguments = example_arguments(
-            inputs, jnp.float64 if enable_double_precision else jnp.float32
-        )
-        expected = [_jax.host_array(leaf) for leaf in jax.tree.leaves(fn(*arguments))]
-        feeds = [_jax.host_array(leaf) for leaf in jax.tree.leaves(arguments)]
-    session = runtime.open_session(onnx_model)
-    if len(session.get_inputs()) != len(feeds):
-        return False, f"the model has {len(session.get_inputs())} inputs, {len(feeds)} were given"
+        default_dtype = jnp.float64 if enable_double_precision else jnp.float32
+        arguments = example_arguments(inputs, dict(input_params or {}), default_dtype)
+        program = program_of(fn)
+        arguments = bound(program.function, arguments)
+        session = runtime.open_session(onnx_model_path)
+        expected = _results(program, arguments, [value.name for value in session.get_outputs()])
+        for i in outputs_as_nchw or ():
+            expected[i] = expected[i].transpose(TO_NCHW)
+        feeds = model_feeds(session, arguments, inputs_as_nchw or (), held_by(program))
+    if isinstance(feeds, str):
+        return False, feeds
     return compare(expected, runtime.run(session, feeds), rtol, atol)
 
 
-def example_arguments(inputs: Sequence[Any], default_dtype: Any) -> tuple[Any, ...]:
+def _results(
+    program: Program, arguments: Arguments, outputs: Sequence[str]
+) -> list[np.ndarray[Any, Any]]:
+    """What JAX gives for the outputs of a model: the result, then the state that was written."""
+    exports_state = any(name.endswith("_out") for name in outputs)
+    state: dict[str, Any] | None = {} if exports_state else None
+    result, changes = program.call(state, *arguments.positional, **arguments.keywords)
+    leaves = jax.tree.leaves(result)
+    written = {f"{name}_out": value for name, value in changes.items()}
+    leaves += [written[name] for name in outputs[len(leaves) :] if name in written]
+    return [_host(leaf) for leaf in leaves]
+
+
+def held_by(program: Program) -> Callable[[str], Any]:
+    """The weight or the state of a program that an input of a model stands for, by its name."""
+    return WeightPaths(*program.holders, named=program.state).array
+
+
+def _host(value: Any) -> np.ndarray[Any, Any]:
+    """A number or an array in the dtype that it has in JAX, as a model takes and gives it."""
+    return _jax.host_array(value if isinstance(value, jax.Array) else jnp.asarray(value))
+
+
+def example_arguments(inputs: Inputs, params: dict[str, Any], default_dtype: Any) -> Arguments:
     """Concrete arguments: arrays as they are, shapes filled with random numbers."""
-    specs = read_inputs(inputs, default_dtype).values
     random = np.random.default_rng(_SEED)
     sizes: dict[str, int] = {}
 
-    def fill(spec: jax.ShapeDtypeStruct, given: Any) -> Any:
+    def fill(spec: Any, given: Any) -> Any:
+        if not is_input(spec):
+            return given
         return jnp.asarray(given if is_array(given) else _sample(random, spec, sizes))
 
-    return tuple(
-        jax.tree.map(fill, spec, jax.tree.unflatten(jax.tree.structure(spec), _leaves(entry)))
-        for spec, entry in zip(specs, inputs, strict=True)
+    def filled(entry: Any, spec: Any) -> Any:
+        given = jax.tree.unflatten(jax.tree.structure(spec), spec_leaves(entry))
+        return jax.tree.map(fill, spec, given)
+
+    specs = read_inputs(inputs, default_dtype)
+    entries = list(inputs.values() if isinstance(inputs, Mapping) else inputs)
+    named = zip(entries, specs.named.items(), strict=False)
+    return Arguments(
+        tuple(map(filled, entries, specs.positional)),
+        {name: filled(entry, spec) for entry, (name, spec) in named},
+        params,
+        specs.scope,
     )
 
 
-def _leaves(entry: Any) -> list[Any]:
-    return jax.tree.leaves(entry, is_leaf=is_spec)
+def model_feeds(
+    session: Any,
+    arguments: Arguments,
+    inputs_as_nchw: Sequence[int],
+    held: Callable[[str], Any] = lambda name: None,
+) -> list[np.ndarray[Any, Any]] | str:
+    """What the inputs of a model get, in their order, or what does not fit.
+
+    Params go to the inputs of their names, if there are such, everything else by position; what
+    is left is `held` by the function.
+    """
+    given = jax.tree.leaves((arguments.positional, tuple(arguments.named.values())))
+    feeds = [_host(leaf) for leaf in given if is_array(leaf)]
+    for i in inputs_as_nchw:
+        feeds[i] = feeds[i].transpose(TO_NCHW)
+    values = {
+        name: _host(leaf)
+        for param, value in arguments.params.items()
+        for name, leaf in named_leaves(param, value)
+        if is_number(leaf)
+    }
+    names = [value.name for value in session.get_inputs()]
+    free = [name for name in names if name not in values]
+    arrays = {name: held(name) for name in free[len(feeds) :]}
+    if len(free) < len(feeds) or None in arrays.values():
+        return f"the model has {len(free)} inputs, {len(feeds)} were given"
+    values |= dict(zip(free, feeds, strict=False))
+    values |= {name: _host(array) for name, array in arrays.items()}
+    return [values[name] for name in names]
 
 
 def _sample(random: np.random.Generator, spec: Any, sizes: dict[str, int]) -> Any:

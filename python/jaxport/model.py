@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
     import onnx
 
     from . import _core
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 # Tensors of at least this many bytes may leave the file; protobuf ends at 2 GiB.
 EXTERNAL_DATA_THRESHOLD = 1024
+NO_EXTERNAL_DATA = 2**64 - 1  # as a threshold: no tensor has so many bytes
 INLINE_LIMIT = 1_900_000_000
 
 
@@ -24,6 +26,8 @@ class Model:
     Attributes:
         times: seconds of "trace", "compile" and, after save(), "write".
         report: what was raised, and what nearly was and why not.
+        parameters: what to feed to the inputs that to_onnx(params_as_inputs=) asked for, by name.
+        state: what to feed to the inputs that stand for state in the first run, by name.
     """
 
     def __init__(
@@ -33,6 +37,8 @@ class Model:
         times: dict[str, float],
         report: Report,
         *,
+        parameters: dict[str, np.ndarray[Any, Any]] | None = None,
+        state: dict[str, np.ndarray[Any, Any]] | None = None,
         external_data_threshold: int = EXTERNAL_DATA_THRESHOLD,
         inline_limit: int = INLINE_LIMIT,
         source_locations: bool = True,
@@ -44,6 +50,8 @@ class Model:
         self._source_locations = source_locations
         self.times = times
         self.report = report
+        self.parameters = parameters or {}
+        self.state = state or {}
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Writes the model, with large tensors in "<path>.data" when one file cannot hold it.

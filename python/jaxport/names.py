@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
 
 from .errors import ConversionError
+from .inputs import Arguments, is_input
 
 
 def path_text(path: Sequence[Any]) -> str:
@@ -26,6 +27,12 @@ def key_text(key: Any) -> str:
 
 def join(*parts: str) -> str:
     return ".".join(part for part in parts if part)
+
+
+def function_name(fn: Any) -> str:
+    """The name of a function, or of the class of another object that can be called."""
+    name = getattr(fn, "__name__", None)
+    return name if isinstance(name, str) else type(fn).__name__
 
 
 def parameter_names(fn: Callable[..., Any], count: int) -> list[str]:
@@ -45,14 +52,29 @@ def parameter_names(fn: Callable[..., Any], count: int) -> list[str]:
 
 
 def input_names(
-    fn: Callable[..., Any], args: Sequence[Any], given: Sequence[str] | None
+    fn: Callable[..., Any], arguments: Arguments, given: Sequence[str] | None
 ) -> list[str]:
-    """One name for each leaf of the arguments. Raises ConversionError E072."""
-    names = []
-    for name, arg in zip(parameter_names(fn, len(args)), args, strict=True):
-        for path, _ in jax.tree_util.tree_flatten_with_path(arg)[0]:
-            names.append(join(name, path_text(path)))
-    return _checked("input_names", given, len(names)) or _distinct(names, set())
+    """One name for each input of the model. Raises ConversionError E072.
+
+    Names that are given are those of the entries of `inputs`; input_params have their own.
+    """
+    positional = zip(
+        parameter_names(fn, len(arguments.positional)), arguments.positional, strict=True
+    )
+    names = _input_leaf_names([*positional, *arguments.named.items()])
+    names = _checked("input_names", given, len(names)) or names
+    return distinct(names + _input_leaf_names(arguments.params.items()))
+
+
+def _input_leaf_names(entries: Iterable[tuple[str, Any]]) -> list[str]:
+    leaves = [leaf for entry in entries for leaf in named_leaves(*entry)]
+    return [name for name, leaf in leaves if is_input(leaf)]
+
+
+def named_leaves(name: str, value: Any) -> list[tuple[str, Any]]:
+    """The leaves of an argument with the names of the inputs that they would be."""
+    leaves = jax.tree_util.tree_flatten_with_path(value)[0]
+    return [(join(name, path_text(path)), leaf) for path, leaf in leaves]
 
 
 def output_names(result: Any, given: Sequence[str] | None, inputs: Sequence[str]) -> list[str]:
@@ -63,7 +85,7 @@ def output_names(result: Any, given: Sequence[str] | None, inputs: Sequence[str]
     paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(result)[0]]
     names = _checked("output_names", given, len(paths))
     if names is None:
-        return _distinct([_output_name(path) for path in paths], set(inputs))
+        return distinct([_output_name(path) for path in paths], inputs)
     for name in names:
         if name in inputs:
             raise ConversionError(
@@ -77,7 +99,7 @@ def output_names(result: Any, given: Sequence[str] | None, inputs: Sequence[str]
 def _output_name(path: Sequence[Any]) -> str:
     if not path:
         return "output"
-    if isinstance(path[0], jax.tree_util.SequenceKey):
+    if isinstance(path[0], jax.tree_util.SequenceKey | jax.tree_util.FlattenedIndexKey):
         return f"output_{path_text(path)}"
     return path_text(path)
 
@@ -101,13 +123,14 @@ def _checked(argument: str, given: Sequence[str] | None, count: int) -> list[str
     return names
 
 
-def _distinct(names: Sequence[str], taken: set[str]) -> list[str]:
+def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
     """The names, with a number at the end of those that are taken."""
+    used = set(taken)
     result = []
     for name in names:
         free, number = name, 0
-        while free in taken:
+        while free in used:
             free, number = f"{name}_{number}", number + 1
-        taken.add(free)
+        used.add(free)
         result.append(free)
     return result

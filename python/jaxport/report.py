@@ -41,7 +41,7 @@ class Report:
     """What was raised, what nearly was, and what the model does without, in program order.
 
     `rule` of what is left out is the primitive: "cond" for a branch that only raises an error,
-    "debug_callback" for a print.
+    "debug_callback" for a print; or "state" for state that a call changes and the model does not.
     """
 
     raised: tuple[Finding, ...]

@@ -4,128 +4,164 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from . import _core, _jax
-from .advice import advice_for
-from .errors import ConversionError, first_line
-from .inputs import Arguments, describe, read_inputs
-from .modules import copied_inside, is_change_of_state
-from .names import input_names, output_names, parameter_names
+from .errors import ConversionError
+from .frameworks import Program, program_of
+from .inputs import Arguments, Inputs, is_input, param_spec, read_inputs
+from .names import distinct, input_names, output_names
+from .parameters import Wanted, lift
+from .record import Record, bound, record
 from .weights import WeightPaths
 
 
 @dataclasses.dataclass(frozen=True)
 class Traced:
-    """A program as front IR, with the seconds JAX and the importer took."""
+    """A program as front IR, with the seconds JAX and the importer took.
+
+    `state` and `parameters` are the values of the inputs beside the user's own, by name.
+    """
 
     module: _core.Module
     reader: _jax.Reader
     trace_seconds: float
     import_seconds: float
+    state: dict[str, np.ndarray[Any, Any]]
+    parameters: dict[str, np.ndarray[Any, Any]]
 
 
 def trace(
     fn: Callable[..., Any],
-    inputs: Sequence[Any],
+    inputs: Inputs,
     *,
+    input_params: Mapping[str, Any] | None = None,
     double_precision: bool = False,
     given_input_names: Sequence[str] | None = None,
     given_output_names: Sequence[str] | None = None,
+    inputs_as_nchw: Sequence[int] = (),
+    outputs_as_nchw: Sequence[int] = (),
+    state: Literal["frozen", "io"] = "frozen",
+    params_as_inputs: Wanted = None,
 ) -> Traced:
-    """Traces fn with JAX and imports the jaxpr. Raises ConversionError E070 to E076."""
+    """Traces fn with JAX and imports the jaxpr. Raises ConversionError E070 to E086."""
     with _jax.double_precision(double_precision):
         default_dtype = jnp.float64 if double_precision else jnp.float32
-        arguments = read_inputs(inputs, default_dtype)
-        check_argument_count(fn, len(arguments.values))
+        program = program_of(fn)
+        arguments = dataclasses.replace(
+            read_inputs(inputs, default_dtype), params=dict(input_params or {})
+        )
+        arguments = bound(program.function, arguments)
+        images = (inputs_as_nchw, outputs_as_nchw)
         start = time.perf_counter()
-        jaxpr, result = _make_jaxpr(fn, arguments)
-        if not jax.tree.leaves(result):
-            raise ConversionError(
-                "E081",
-                "the function returns no array",
-                help="return what the model is to compute; prints and other effects are left out",
-            )
+        arguments, recorded = _with_params(
+            arguments,
+            lambda these: record(program, these, images=images, exports_state=state == "io"),
+        )
         traced = time.perf_counter()
-        names_in = input_names(fn, arguments.values, given_input_names)
-        names_out = output_names(result, given_output_names, names_in)
+        path_of = WeightPaths(*program.holders, named=program.state)
+        jaxpr, parameters = lift(recorded.jaxpr, path_of, params_as_inputs)
+        names_in = _input_names(program, arguments, given_input_names)
+        extra = distinct([*recorded.read, *parameters], names_in)
+        names_out = _output_names(program, recorded, given_output_names, [*names_in, *extra])
         reader = _jax.Reader()
+        reader.left_out += [_frozen(name) for name in recorded.frozen]
+        reader.left_out += _fixed_params(arguments)
         try:
             module = _core.import_jaxpr(
                 jaxpr=jaxpr,
                 reader=reader,
-                name=getattr(fn, "__name__", type(fn).__name__),
-                input_names=names_in,
+                name=program.name,
+                input_names=[*names_in, *extra],
                 output_names=names_out,
-                path_of=WeightPaths(fn),
+                path_of=path_of,
                 constraints=_jax.constraints_of(arguments.scope),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise _jax.unreadable(error) from error
         except ConversionError as error:
             raise error.with_source_line(reader.source_line(error.source)) from None
-        return Traced(module, reader, traced - start, time.perf_counter() - traced)
+        arrays = [*(program.state[name] for name in recorded.read), *parameters.values()]
+        variables = jaxpr.jaxpr.invars[len(names_in) :]
+        values = {
+            name: reader.array(array, variable.aval.dtype)
+            for name, array, variable in zip(extra, arrays, variables, strict=True)
+        }
+        first_values = {name: values.pop(name) for name in extra[: len(recorded.read)]}
+        seconds = (traced - start, time.perf_counter() - traced)
+        return Traced(module, reader, *seconds, state=first_values, parameters=values)
 
 
-def check_argument_count(fn: Callable[..., Any], count: int) -> None:
-    """Raises ConversionError E070 when fn cannot be called with `count` positional arguments."""
-    if not callable(fn):
-        raise ConversionError(
-            "E070",
-            f"fn is of type {type(fn).__name__}, which cannot be called",
-            help="give a function, a module or a method as fn",
-        )
-    try:
-        signature = inspect.signature(fn)
-    except (TypeError, ValueError):  # builtins without a signature: JAX finds out
-        return
-    try:
-        signature.bind(*range(count))
-    except TypeError as error:
-        name = getattr(fn, "__name__", type(fn).__name__)
-        raise ConversionError(
-            "E070",
-            f"inputs has {count} entries, which do not fit {name}{signature}: {error}",
-            help="give one entry for each positional argument",
-        ) from None
+def _input_names(program: Program, arguments: Arguments, given: Sequence[str] | None) -> list[str]:
+    values = (arguments.positional, tuple(arguments.named.values()))
+    own = _fitting(program.input_names, values) if given is None else given
+    return input_names(program.function, arguments, own)
 
 
-def _make_jaxpr(fn: Callable[..., Any], arguments: Arguments) -> tuple[Any, Any]:
-    try:
-        return _traced(fn, arguments)
-    except Exception as error:
-        raise _trace_error(fn, arguments, error) from error
+def _output_names(
+    program: Program, recorded: Record, given: Sequence[str] | None, taken: list[str]
+) -> list[str]:
+    """The names of the results, then those of the state that the call wrote."""
+    own = _fitting(program.output_names, recorded.result, taken) if given is None else given
+    names = output_names(recorded.result, own, taken)
+    written = [f"{name}_out" for name in recorded.written]
+    return [*names, *distinct(written, [*taken, *names])]
 
 
-def _traced(fn: Callable[..., Any], arguments: Arguments) -> tuple[Any, Any]:
-    try:
-        return jax.make_jaxpr(fn, return_shape=True)(*arguments.values)
-    except Exception as error:
-        copy = copied_inside(fn) if is_change_of_state(error) else None
-        if copy is None:
-            raise
-        return jax.make_jaxpr(copy, return_shape=True)(*arguments.values)
+def _fitting(names: Sequence[str] | None, tree: Any, taken: Sequence[str] = ()) -> list[str] | None:
+    """The names that a framework has for the leaves of a tree, None unless for each one."""
+    if names is None or len(names) != len(jax.tree.leaves(tree)):
+        return None
+    return distinct(names, taken)
 
 
-def _trace_error(fn: Callable[..., Any], arguments: Arguments, error: Exception) -> ConversionError:
-    """JAX's own error is the cause; this one says with which arguments fn was called."""
-    values = arguments.values
-    names = parameter_names(fn, len(values))
-    called = ", ".join(
-        f"{name}: {describe(value)}" for name, value in zip(names, values, strict=True)
-    )
-    source, line = _jax.innermost_user_line(error.__traceback__)
-    message = first_line(error)
-    return ConversionError(
-        "E074",
-        f"JAX cannot trace the function: {type(error).__name__}: {message}",
-        source=source,
-        notes=[f"called with: {called}"],
-        help=advice_for(message),
-    ).with_source_line(line)
+def _frozen(name: str) -> tuple[str, str, str]:
+    """What the report says about state that the model keeps."""
+    why = f"'{name}' changes from call to call; the model keeps its value, state=\"io\" exports it"
+    return "state", why, ""
+
+
+def _with_params(
+    arguments: Arguments, attempt: Callable[[Arguments], Record]
+) -> tuple[Arguments, Record]:
+    """Traces with as many params as inputs of the model as the function need not know.
+
+    The others, such as a flag that a Python `if` asks for, are constants.
+    """
+    params = arguments.params
+    specs = {name: param_spec(value) for name, value in params.items()}
+
+    def traced(names: Sequence[str]) -> tuple[Arguments, Record]:
+        chosen = {name: specs[name] if name in names else params[name] for name in params}
+        these = dataclasses.replace(arguments, params=chosen)
+        return these, attempt(these)
+
+    free = [name for name, spec in specs.items() if any(map(is_input, jax.tree.leaves(spec)))]
+    kept: list[str] = []
+    for names in [free, *([name] for name in free if len(free) > 1)]:
+        if not names:
+            break
+        try:
+            found = traced([*kept, *names])
+        except ConversionError:
+            continue
+        kept += names
+        if kept == free:
+            return found
+    return traced(kept)
+
+
+def _fixed_params(arguments: Arguments) -> list[tuple[str, str, str]]:
+    """What the report says of params that are constants."""
+    why = "is a constant of the model: the function needs its value while it is traced"
+    return [
+        ("input_params", f"{name}={value!r} {why}", "")
+        for name, value in arguments.params.items()
+        if not any(map(is_input, jax.tree.leaves(value)))
+    ]

@@ -11,41 +11,56 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
 import numpy as np
 
 from . import _jax
-from .names import join, key_text, parameter_names
+from .names import join, parameter_names, path_text
 
 _NOT_WALKED = (types.ModuleType, type, str, bytes, int, float, complex, np.dtype)
 _MAX_DEPTH = 32
 
 
 class WeightPaths:
-    """Paths of the arrays that a function can reach; the walk starts at the first question."""
+    """Paths of the arrays that some objects hold; the walk starts at the first question.
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        self._fn = fn
-        self._found: list[tuple[str, Any]] = []
+    `named` are arrays whose paths are known.
+    """
+
+    def __init__(self, *holders: Any, named: Mapping[str, Any] | None = None) -> None:
+        self._holders = holders
+        self._found = list((named or {}).items())
         self._seen: set[int] = set()
 
     def __call__(self, array: Any) -> str:
-        """The path of an array, "" when the function does not hold it under a name."""
+        """The path of an array, "" when nothing holds it under a name."""
         path = self._by_identity.get(id(array))
         return path if path is not None else self._by_buffer.get(_buffer_key(array), "")
 
+    def array(self, path: str) -> Any:
+        """The array with a path, None when there is none."""
+        return next((array for name, array in self._arrays if name == path), None)
+
+    @functools.cached_property
+    def _arrays(self) -> list[tuple[str, Any]]:
+        for holder in self._holders:
+            # eqx.filter_jit and the like hold the arrays of a module without their names.
+            self._walk(getattr(holder, "__wrapped__", ()), "", 0)
+            self._walk(holder, "", 0)
+            if callable(holder):
+                self._walk(type(holder).__call__, "", 0)
+        return self._found
+
     @functools.cached_property
     def _by_identity(self) -> dict[int, str]:
-        self._walk(self._fn, "", 0)
-        self._walk(type(self._fn).__call__, "", 0)
-        return {id(array): path for path, array in reversed(self._found)}
+        return {id(array): path for path, array in reversed(self._arrays)}
 
     @functools.cached_property
     def _by_buffer(self) -> dict[Any, str]:
-        return {_buffer_key(array): path for path, array in reversed(self._found)}
+        return {_buffer_key(array): path for path, array in reversed(self._arrays)}
 
     def _walk(self, value: Any, prefix: str, depth: int) -> None:
         """Walks a pytree, then whatever its leaves hold when they are no arrays."""
@@ -54,7 +69,7 @@ class WeightPaths:
         except Exception:  # a name is never worth a failure: keys that do not sort, broken classes
             return
         for path, leaf in leaves:
-            name = join(prefix, *map(key_text, _named_steps(path)))
+            name = join(prefix, path_name(path))
             if isinstance(leaf, jax.Array | np.ndarray):
                 self._found.append((name, leaf))
             elif not isinstance(leaf, _NOT_WALKED) and depth < _MAX_DEPTH and self._is_new(leaf):
@@ -97,14 +112,19 @@ def _contents(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _captured(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """The variables outside a function that its code names, and its default values."""
+    """The variables outside a function that its code names, and its default values.
+
+    A variable of a library (`fun` of jax.vmap) says nothing to a reader, and its globals are no
+    weights of the user.
+    """
+    is_users = _jax.is_user_file(fn.__code__.co_filename)
     for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
         try:
-            yield name, cell.cell_contents
+            yield name if is_users else "", cell.cell_contents
         except ValueError:  # a variable that is assigned later
             continue
-    if not _jax.is_user_file(fn.__code__.co_filename):
-        return  # globals of libraries are no weights of the user
+    if not is_users:
+        return
     for code in _codes(fn.__code__):
         for name in code.co_names:
             if name in fn.__globals__:
@@ -138,15 +158,15 @@ def _variable_value(variable: Any) -> Any:
     return read() if read is not None else variable.value
 
 
-def _named_steps(path: tuple[Any, ...]) -> list[Any]:
-    """A path without the steps that mean nothing to a reader.
+def path_name(path: tuple[Any, ...]) -> str:
+    """A path as text, without the steps that mean nothing to a reader.
 
     These are the steps from an nnx.Variable to its array and from a bound method to its object.
     """
     steps = [key for key in path if getattr(key, "name", "") != "__self__"]
     if "flax.nnx" in sys.modules and steps and getattr(steps[-1], "name", "") == "value":
         steps.pop()
-    return steps
+    return path_text(steps)
 
 
 def _buffer_key(array: Any) -> Any:

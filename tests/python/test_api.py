@@ -197,6 +197,14 @@ def test_allclose_finds_other_differences(other, message):
     assert text.startswith(message)
 
 
+def test_allclose_counts_inputs():
+    model = jaxport.to_onnx(lambda x: x + 0.5, [(2,)])
+    for inputs in ([(2,), (2,)], []):
+        good, message = jaxport.allclose(lambda *xs: 0, model, inputs)
+        assert not good
+        assert message == f"the model has 1 inputs, {len(inputs)} were given"
+
+
 def test_the_package_has_a_version_and_lists_its_names():
     from importlib.metadata import version
 

@@ -275,19 +275,18 @@ def test_wrong_names_are_refused(options, message):
 
 
 @pytest.mark.parametrize(
-    ("argument", "value"),
+    ("options", "message"),
     [
-        ("input_params", {"deterministic": True}),
-        ("record_primitive_calls_file", "calls.log"),
-        ("inputs_as_nchw", [0]),
-        ("outputs_as_nchw", [0]),
-        ("export_mode", "web"),
+        ({"inputs_as_nchw": [1]}, "inputs_as_nchw holds 1, but there are 1 arrays"),
+        ({"inputs_as_nchw": [0]}, "inputs_as_nchw holds 0, an array of rank 3 instead of 4"),
+        ({"outputs_as_nchw": [-2]}, "outputs_as_nchw holds -2, but there are 1 arrays"),
+        ({"outputs_as_nchw": [0]}, "outputs_as_nchw holds 0, an array of rank 3 instead of 4"),
     ],
 )
-def test_arguments_that_do_not_work_yet(argument, value):
-    error = error_of(jnp.tanh, [(3,)], **{argument: value})
+def test_images_that_are_none(options, message):
+    error = error_of(jnp.tanh, [(3, 4, 5)], **options)
     assert error.code == "E073"
-    assert error.message == f"to_onnx does not support the argument {argument} yet"
+    assert error.message == message
 
 
 @pytest.mark.parametrize("opset", [0, 16, 27])

@@ -9,12 +9,14 @@ from typing import NamedTuple
 import equinox as eqx
 import flax.linen as nn
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
 
 import jaxport
+from jaxport.inputs import Arguments
 from jaxport.names import input_names, output_names
 from jaxport.weights import WeightPaths
 from raising.libraries import linen_function
@@ -144,7 +146,8 @@ def test_things_that_cannot_be_walked_are_skipped():
     ids=["two", "star", "keyword", "tree", "named tuple", "partial", "builtin", "jitted"],
 )
 def test_inputs_are_named_after_parameters(fn, args, names):
-    assert input_names(fn, args, None) == names
+    specs = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((), jnp.float32), tuple(args))
+    assert input_names(fn, Arguments(specs, {}, {}, jax.export.SymbolicScope()), None) == names
 
 
 @pytest.mark.parametrize(

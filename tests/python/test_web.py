@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models in ONNX Runtime Web, and what is said where it cannot run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxport
+from jaxport import runtime
+
+has_web = any(
+    (Path(folder) / "onnxruntime-web").exists()
+    for folder in os.environ.get("NODE_PATH", "").split(os.pathsep)
+)
+needs_web = pytest.mark.skipif(not has_web, reason="make test-web installs onnxruntime-web")
+
+
+def mlp(x, scale=1.0):
+    w = jnp.linspace(-1, 1, 15).reshape(3, 5)
+    return jax.nn.gelu(x @ w) * scale, jnp.argsort(x), x > 0
+
+
+def saved(tmp_path, fn=mlp, inputs=(("B", 3),), **options):
+    path = tmp_path / "model.onnx"
+    return jaxport.to_onnx(
+        fn, inputs, return_mode="file", output_path=path, export_mode="web", **options
+    )
+
+
+@needs_web
+def test_numbers_indices_and_truths_are_those_of_the_native_runtime(tmp_path):
+    fits, message = jaxport.allclose_onnxruntime_web(saved(tmp_path), [(4, 3)])
+    assert fits, message
+
+
+@needs_web
+def test_params_are_fed_by_name(tmp_path):
+    path = saved(tmp_path, input_params={"scale": 2.0})
+    fits, message = jaxport.allclose_onnxruntime_web(path, [(4, 3)], {"scale": 3.0})
+    assert fits, message
+
+
+@needs_web
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.float32, jnp.int32, jnp.uint8, bool])
+def test_every_dtype_crosses_the_border(tmp_path, dtype):
+    path = saved(tmp_path, lambda x: x, [jax.ShapeDtypeStruct((2, 3), dtype)])
+    values = np.arange(6).reshape(2, 3).astype(dtype)
+    fits, message = jaxport.allclose_onnxruntime_web(path, [values], rtol=0, atol=0)
+    assert fits, message
+
+
+@needs_web
+@pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium")
+def test_a_browser(tmp_path):
+    fits, message = jaxport.allclose_onnxruntime_web(saved(tmp_path), [(4, 3)], runner="chrome")
+    assert fits, message
+
+
+@needs_web
+def test_a_model_that_does_not_load(tmp_path, monkeypatch):
+    path = saved(tmp_path)
+    session = runtime.open_session(path)
+    monkeypatch.setattr(runtime, "open_session", lambda model: session)
+    Path(path).write_bytes(b"no model")
+    fits, message = jaxport.allclose_onnxruntime_web(path, [(4, 3)])
+    assert not fits
+    assert message.startswith("ONNX Runtime Web cannot run the model: ")
+
+
+def test_what_is_missing_is_said(tmp_path, monkeypatch):
+    monkeypatch.delenv("NODE_PATH", raising=False)
+    monkeypatch.chdir(tmp_path)
+    fits, message = jaxport.allclose_onnxruntime_web("model.onnx", [(4, 3)])
+    assert not fits
+    assert "npm install onnxruntime-web" in message
+
+
+def test_an_unknown_runner():
+    fits, message = jaxport.allclose_onnxruntime_web("model.onnx", [(4, 3)], runner="safari")
+    assert not fits
+    assert message == "there is no runner 'safari'; use 'node' or 'chrome'"
