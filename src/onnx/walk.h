@@ -23,4 +23,11 @@ void for_each_graph(G& graph, const Visit& visit) {
   }
 }
 
+// The same for the main graph and then for the body of each function.
+template <class M, class Visit>
+void for_each_graph_of(M& model, const Visit& visit) {
+  for_each_graph(model.graph, visit);
+  for (auto& function : model.functions) for_each_graph(function.body, visit);
+}
+
 }  // namespace jaxport::onnx

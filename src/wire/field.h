@@ -23,6 +23,9 @@ namespace graph {
 constexpr Number node = 1, name = 2, initializer = 5, input = 11, output = 12, value_info = 13,
                  sparse_initializer = 15;
 }
+namespace function {
+constexpr Number name = 1, input = 4, output = 5, node = 7, domain = 10, value_info = 12;
+}
 namespace node {
 constexpr Number input = 1, output = 2, name = 3, op_type = 4, attribute = 5, domain = 7,
                  metadata_props = 9;

@@ -34,10 +34,12 @@ class GraphReader {
       : model_(model), types_(*model.dims), tensors_(std::move(tensors)), options_(options) {}
 
   onnx::Graph read(const Decoder& message) { return read_graph(message, nullptr, 0); }
+  onnx::Function read_function(const Decoder& message);
 
  private:
   using NamedType = std::pair<std::string_view, std::optional<onnx::TensorType>>;
 
+  void read_value_infos(const Decoder& message, field::Number number, Names& names);
   onnx::Graph read_graph(const Decoder& message, const Names* outer, int depth);
   NamedType read_value_info(Decoder message);
   onnx::ValueId read_input(const Decoder& message, Names& names);

@@ -35,6 +35,9 @@ struct ReadOptions {
   // Throw when a name is defined twice, never, or after its use. Otherwise such graphs are kept as
   // they are, so that a tool can list everything that is wrong.
   bool check_names = true;
+  // Read local functions; otherwise a model that has some is refused, because it cannot be written
+  // or printed. An attribute that stands for one of its function is read as the text "@name".
+  bool functions = false;
 };
 
 // Sizes that a model leaves open are read as symbols of their own, "?0", "?1", …, and written as
