@@ -105,8 +105,11 @@ class Writer {
       if (path.empty() || (path.size() == 1 && i > 0)) break;
       for (std::size_t node : path) covered[node] = true;
       for (const Path& part : shortened(path)) {
+        Json spec = entry(view, "path", text(view, part));
+        // The same path elsewhere in the graph says nothing new; its nodes are counted.
+        if (std::ranges::find(specs, spec) != specs.end()) continue;
         for (std::size_t node : part) shown[node] = true;
-        specs.push_back(entry(view, "path", text(view, part)));
+        specs.push_back(std::move(spec));
       }
     }
     const Json counts = counts_of_rest(view, shown);
@@ -160,33 +163,38 @@ std::string dump(const Json& value, int indent = -1) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string counts_text(const Json& counts) {
-  std::vector<std::string> parts;
-  for (const auto& [op, count] : counts.items()) {
-    parts.push_back(fmt::format("\"{}\": {}", op, dump(count)));
+// A line that is too long, broken after the last `mark` that fits; each new line starts with
+// `indent` spaces. Between `close` and `open` a literal ends and the next one begins.
+std::string broken_lines(std::string line, std::string_view mark, std::size_t indent,
+                         std::string_view close, std::string_view open) {
+  std::string lines;
+  while (line.size() + indent > kColumns) {
+    const auto cut = line.rfind(mark, kColumns - indent - mark.size());
+    if (cut == std::string::npos || cut == 0) break;
+    const std::size_t end = cut + mark.size();
+    lines += fmt::format("{}{}\n{:{}}", line.substr(0, end), close, "", indent);
+    line = fmt::format("{}{}", open, line.substr(end));
   }
-  return fmt::format("{{{}}}", fmt::join(parts, ", "));
+  return lines + line;
 }
 
-// A long path as several literals, which Python joins.
-std::string wrapped(const Json& value, std::size_t indent) {
-  if (value.is_object()) return counts_text(value);
-  std::string text = dump(value), lines;
-  while (value.is_string() && text.size() + indent > kColumns) {
-    const auto cut = text.rfind("-> ", kColumns - indent);
-    if (cut == std::string::npos || cut == 0) break;
-    lines += fmt::format("{}\"\n{:{}}", text.substr(0, cut + 3), "", indent);
-    text = "\"" + text.substr(cut + 3);
+std::string python_value(const Json& value, std::size_t indent) {
+  // A long path is several literals, which Python joins.
+  if (value.is_string()) return broken_lines(dump(value), "-> ", indent, "\"", "\"");
+  std::vector<std::string> parts;
+  for (const auto& [op, count] : value.items()) {
+    parts.push_back(fmt::format("{}: {}", dump(op), dump(count)));
   }
-  return lines + text;
+  // The blank after a comma is part of the indentation.
+  return broken_lines(fmt::format("{{{}}}", fmt::join(parts, ", ")), ",", indent - 1, "", "");
 }
 
 std::string python_entry(const Json& entry) {
   constexpr std::size_t kIndent = 8;
-  if (entry.is_string()) return wrapped(entry, kIndent);
+  if (entry.is_string()) return python_value(entry, kIndent);
   std::vector<std::string> parts;
   for (const auto& [key, value] : entry.items()) {
-    parts.push_back(fmt::format("\"{}\": {}", key, wrapped(value, kIndent + 4)));
+    parts.push_back(fmt::format("\"{}\": {}", key, python_value(value, kIndent + 4)));
   }
   return fmt::format("{{{}}}", fmt::join(parts, fmt::format(",\n{:{}}", "", kIndent + 1)));
 }
