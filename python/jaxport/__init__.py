@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .compare import allclose as allclose
     from .decompose import register_decomposition as register_decomposition
     from .errors import ConversionError as ConversionError
+    from .functions import onnx_function as onnx_function
     from .lowering import register_lowering as register_lowering
     from .model import Model as Model
     from .report import Report as Report
@@ -25,6 +26,7 @@ _HOMES = {
     "Model": "model",
     "Report": "report",
     "allclose": "compare",
+    "onnx_function": "functions",
     "register_decomposition": "decompose",
     "register_lowering": "lowering",
     "to_onnx": "api",
@@ -35,6 +37,7 @@ __all__ = [
     "Model",
     "Report",
     "allclose",
+    "onnx_function",
     "register_decomposition",
     "register_lowering",
     "to_onnx",
