@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .comparison import compare as compare
     from .decompose import register_decomposition as register_decomposition
     from .errors import ConversionError as ConversionError
+    from .functions import onnx_function as onnx_function
     from .lowering import register_lowering as register_lowering
     from .model import Model as Model
     from .report import Report as Report
@@ -30,6 +31,7 @@ _HOMES = {
     "Report": "report",
     "allclose": "agreement",
     "compare": "comparison",
+    "onnx_function": "functions",
     "register_decomposition": "decompose",
     "register_lowering": "lowering",
     "to_onnx": "api",
@@ -43,6 +45,7 @@ __all__ = [
     "Report",
     "allclose",
     "compare",
+    "onnx_function",
     "register_decomposition",
     "register_lowering",
     "to_onnx",

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from . import _core, _jax
+from . import _core, _jax, functions
 from .advice import advice_for
 from .errors import ConversionError, first_line
 from .inputs import Arguments, describe, read_inputs
@@ -104,13 +104,14 @@ def _make_jaxpr(fn: Callable[..., Any], arguments: Arguments) -> tuple[Any, Any]
 
 
 def _traced(fn: Callable[..., Any], arguments: Arguments) -> tuple[Any, Any]:
-    try:
-        return jax.make_jaxpr(fn, return_shape=True)(*arguments.values)
-    except Exception as error:
-        copy = copied_inside(fn) if is_change_of_state(error) else None
-        if copy is None:
-            raise
-        return jax.make_jaxpr(copy, return_shape=True)(*arguments.values)
+    with functions.tracing():
+        try:
+            return jax.make_jaxpr(fn, return_shape=True)(*arguments.values)
+        except Exception as error:
+            copy = copied_inside(fn) if is_change_of_state(error) else None
+            if copy is None:
+                raise
+            return jax.make_jaxpr(copy, return_shape=True)(*arguments.values)
 
 
 def _trace_error(fn: Callable[..., Any], arguments: Arguments, error: Exception) -> ConversionError:

@@ -26,7 +26,7 @@ using Source = std::variant<nb::bytes, std::filesystem::path>;  // a model, or i
 
 // The model is a view of the bytes: `source` must outlive it.
 onnx::Model read(const Source& source) {
-  constexpr wire::ReadOptions kOptions{.check_names = false, .functions = true};
+  constexpr wire::ReadOptions kOptions{.check_names = false, .function_attributes = true};
   if (const auto* path = std::get_if<std::filesystem::path>(&source)) {
     return wire::load(*path, kOptions);
   }

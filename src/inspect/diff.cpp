@@ -42,7 +42,10 @@ std::string domain_text(const std::string& domain) { return domain.empty() ? "ai
 // Every node of a graph and of the graphs inside it, in order, as text that says all about it.
 class NodeFacts {
  public:
-  explicit NodeFacts(const Model& model) : model_(model) { add_graph(model.graph, ""); }
+  explicit NodeFacts(const Model& model) : model_(model) {
+    add_graph(model.graph, "");
+    for (const onnx::Function& function : model.functions) add_function(function);
+  }
   Facts take() && { return std::move(facts_); }
 
  private:
@@ -55,6 +58,13 @@ class NodeFacts {
         if (inner != nullptr) add_graph(**inner, fmt::format("{} {} ", what, attr.name));
       }
     }
+  }
+
+  void add_function(const onnx::Function& function) {
+    const std::string what = fmt::format("function {}.{}", function.domain, function.name);
+    facts_.emplace_back(
+        what, fmt::format("({})->({})", names(function.body.inputs), names(function.body.outputs)));
+    add_graph(function.body, what + " ");
   }
 
   std::string text(const Node& node) const {

@@ -6,12 +6,25 @@
 
 namespace jaxport::onnx {
 
+// Attributes of a call that is to become a function: its body, and whether calls that differ in
+// their weights only are to share it.
+constexpr std::string_view kBody = "body", kShares = "shares";
+
 // Calls visit(graph) for each subgraph of a node, in the order of its attributes.
 template <class Visit>
 void for_each_subgraph(const Node& node, Visit visit) {
   for (const Attribute& attr : node.attrs) {
     if (const auto* graph = std::get_if<std::shared_ptr<Graph>>(&attr.value)) visit(**graph);
   }
+}
+
+// The body of a call that is to become a function (pass/functions.cpp); nullptr for all other
+// nodes. Until then it is a subgraph: the inputs of the node are those of the body, which may also
+// use what stands around it.
+inline Graph* open_body(const Node& node) {
+  const Attribute* body = node.domain.empty() ? nullptr : node.attr(kBody);
+  const auto* graph = body ? std::get_if<std::shared_ptr<Graph>>(&body->value) : nullptr;
+  return graph ? graph->get() : nullptr;
 }
 
 // Calls visit(graph) for a graph and then for all graphs inside it, in the order of their nodes.

@@ -31,7 +31,8 @@ Run add_expect(CLI::App& command, const PythonSide&) {
   command.add_flag("--json", *as_json, "print JSON, which --spec reads, instead of Python");
   command.add_option("--spec", *specification, "check the specification of this JSON file");
   return [=] {
-    const onnx::Model model = wire::load(*path, {.check_names = false, .functions = true});
+    const onnx::Model model =
+        wire::load(*path, {.check_names = false, .function_attributes = true});
     if (!specification->empty()) return check_specification(model, *specification);
     using enum inspect::SpecForm;
     fmt::print("{}", inspect::specification(model, *as_json ? kJson : kPython));

@@ -51,7 +51,10 @@ onnx::Graph GraphReader::read_graph(const Decoder& message, const Names* outer, 
   for_each_field(message, f::sparse_initializer, "sparse_initializer", [&](const Decoder& tensor) {
     tensor.fail("sparse initializers are not supported", "store them as dense tensors");
   });
-  read_value_infos(message, f::value_info, names);
+  for_each_field(message, f::value_info, "value_info", [&](const Decoder& info) {
+    auto [name, type] = read_value_info(info);
+    if (type) names.declare(name, *std::move(type));
+  });
   for_each_field(message, f::input, "input",
                  [&](const Decoder& input) { graph.inputs.push_back(read_input(input, names)); });
   read_initializers(message, graph, names);
@@ -64,46 +67,49 @@ onnx::Graph GraphReader::read_graph(const Decoder& message, const Names* outer, 
   return graph;
 }
 
-// Inputs and outputs of a function are names without types.
 onnx::Function GraphReader::read_function(const Decoder& message) {
   namespace f = field::function;
   onnx::Function function;
   Names names(model_, nullptr);
-  read_value_infos(message, f::value_info, names);
-  for (Decoder part = message; part.next();) {
-    switch (part.field()) {
-      case f::name:
-        function.name = part.text();
-        break;
-      case f::domain:
-        function.domain = part.text();
-        break;
-      case f::input:
-        function.body.inputs.push_back(define(part.bytes(), names, part));
-        break;
-      default:
-        part.skip();
-    }
-  }
-  function.body.name = function.name;
-  for_each_field(message, f::node, "node", [&](const Decoder& node) {
-    function.body.nodes.push_back(read_node(node, names, 0));
-  });
-  for (Decoder part = message; part.next();) {
-    if (part.field() == f::output) {
-      function.body.outputs.push_back(use(part.bytes(), names, part));
-    } else {
-      part.skip();
-    }
-  }
-  return function;
-}
-
-void GraphReader::read_value_infos(const Decoder& message, field::Number number, Names& names) {
-  for_each_field(message, number, "value_info", [&](const Decoder& info) {
+  for_each_field(message, f::value_info, "value_info", [&](const Decoder& info) {
     auto [name, type] = read_value_info(info);
     if (type) names.declare(name, *std::move(type));
   });
+  std::vector<std::string_view> outputs;
+  for (Decoder fields = message; fields.next();) {
+    switch (fields.field()) {
+      case f::name:
+        function.name = fields.text();
+        break;
+      case f::domain:
+        function.domain = fields.text();
+        break;
+      case f::input:
+        function.body.inputs.push_back(define(fields.bytes(), names, fields));
+        break;
+      case f::output:
+        outputs.push_back(fields.bytes());
+        break;
+      case f::attribute:
+      case f::attribute_proto:
+        if (options_.function_attributes) {
+          fields.skip();
+          break;
+        }
+        fields.fail("attributes of local functions are not supported",
+                    "inline them with onnx.inliner.inline_local_functions");
+      default:
+        fields.skip();
+    }
+  }
+  if (function.name.empty()) message.fail("a function has no name");
+  for_each_field(message, f::node, "node", [&](const Decoder& node) {
+    function.body.nodes.push_back(read_node(node, names, 0));
+  });
+  for (std::string_view name : outputs) {
+    function.body.outputs.push_back(use(name, names, message));
+  }
+  return function;
 }
 
 onnx::ValueId GraphReader::define(std::string_view name, Names& names,
@@ -258,7 +264,9 @@ onnx::Attribute GraphReader::read_attribute(Decoder message, const Names& names,
         slot.as<std::vector<std::string>>(message).push_back(message.text());
         break;
       case f::ref_attr_name:
-        if (!options_.functions) message.fail("attributes of local functions are not supported");
+        if (!options_.function_attributes) {
+          message.fail("attributes of local functions are not supported");
+        }
         reference = message.text();
         break;
       default:

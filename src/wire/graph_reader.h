@@ -39,7 +39,6 @@ class GraphReader {
  private:
   using NamedType = std::pair<std::string_view, std::optional<onnx::TensorType>>;
 
-  void read_value_infos(const Decoder& message, field::Number number, Names& names);
   onnx::Graph read_graph(const Decoder& message, const Names* outer, int depth);
   NamedType read_value_info(Decoder message);
   onnx::ValueId read_input(const Decoder& message, Names& names);

@@ -83,6 +83,12 @@ MODELS = {
         Block (a) => (b) { c = Exp (a) b = Tanh (c) }
         <domain: "custom", opset_import: ["" : 23]>
         Block_1 (a) => (b) { c = Exp (a) b = Sin (c) }""",
+    "attribute": """
+        calls (float[3] x) => (float[3] y) {
+          y = custom.Leaky <slope = 0.5> (x)
+        }
+        <domain: "custom", opset_import: ["" : 23]>
+        Leaky <slope> (a) => (b) { b = LeakyRelu <alpha: float = @slope> (a) }""",
 }
 
 
@@ -181,6 +187,7 @@ CASES = [
     fails("function", {"graph": "custom:Other", "path": "Exp"}, search_functions=True),
     holds("function", {"graph": "top", "path": "Block"}, search_functions=True),
     holds("function", search_functions=True, no_unused_function_inputs=True),
+    holds("attribute", "Leaky:3", "LeakyRelu", search_functions=True),
     fails("branch", "Exp -> Neg"),
     fails("branch", "Sub -> Tanh"),
     ours_alone(holds("branch", must_absent=["Sin"], no_unused_inputs=True)),
