@@ -67,7 +67,7 @@ def example_arguments(inputs: Sequence[Any], default_dtype: Any) -> tuple[Any, .
     sizes: dict[str, int] = {}
 
     def fill(spec: jax.ShapeDtypeStruct, given: Any) -> Any:
-        return jnp.asarray(given if is_array(given) else sample(random, spec, sizes))
+        return jnp.asarray(given if is_array(given) else _sample(random, spec, sizes))
 
     return tuple(
         jax.tree.map(fill, spec, jax.tree.unflatten(jax.tree.structure(spec), _leaves(entry)))
@@ -79,8 +79,8 @@ def _leaves(entry: Any) -> list[Any]:
     return jax.tree.leaves(entry, is_leaf=is_spec)
 
 
-def sample(random: np.random.Generator, spec: Any, sizes: dict[str, int]) -> Any:
-    shape = tuple(_jax.dim_value(size, lambda name: size_of(name, sizes)) for size in spec.shape)
+def _sample(random: np.random.Generator, spec: Any, sizes: dict[str, int]) -> Any:
+    shape = tuple(_jax.dim_value(size, lambda name: _size_of(name, sizes)) for size in spec.shape)
     if _jax.is_key(spec.dtype):
         impl = _jax.key_impl(spec.dtype)
         words = random.integers(0, 2**32, (*shape, *impl.key_shape), dtype=np.uint32)
@@ -95,7 +95,7 @@ def sample(random: np.random.Generator, spec: Any, sizes: dict[str, int]) -> Any
     return random.standard_normal(shape).astype(dtype)
 
 
-def size_of(name: str, sizes: dict[str, int]) -> int:
+def _size_of(name: str, sizes: dict[str, int]) -> int:
     return sizes.setdefault(name, _SYMBOL_SIZES[len(sizes) % len(_SYMBOL_SIZES)])
 
 

@@ -114,11 +114,7 @@ def compare(
     model = to_onnx(
         fn, inputs, return_mode="ir", enable_double_precision=enable_double_precision, **options
     )
-    with _jax.double_precision(enable_double_precision):
-        default = jnp.float64 if enable_double_precision else jnp.float32
-        arguments = agreement.example_arguments(inputs, default)
-        expected = [_jax.host_array(leaf) for leaf in jax.tree.leaves(fn(*arguments))]
-        feeds = [_jax.host_array(leaf) for leaf in jax.tree.leaves(arguments)]
+    expected, feeds = _evaluated(fn, inputs, enable_double_precision)
     lhs, rhs = _measure([("jaxport", model), ("other", other_model)], feeds)
     values = tuple(
         Row(f"output {i} - JAX", _distance(want, lhs, i), _distance(want, rhs, i))
@@ -203,26 +199,34 @@ def _distance(want: Array, side: Side, index: int) -> str:
     return f"{largest:.3g}"
 
 
+def _evaluated(
+    fn: Callable[..., Any], inputs: Sequence[Any], double_precision: bool
+) -> tuple[list[Array], list[Array]]:
+    """The results of fn on random numbers, and these numbers, in the order of the model's own."""
+    with _jax.double_precision(double_precision):
+        default = jnp.float64 if double_precision else jnp.float32
+        arguments = agreement.example_arguments(inputs, default)
+        results = fn(*arguments)
+        return _arrays(results), _arrays(arguments)
+
+
 def _random_inputs(session: Any) -> list[Array]:
     """Inputs for a model that nothing else is known of: one size for each name."""
-    specs, sizes = [], _Sizes()
+    names: dict[str, str] = {}
+    specs = []
     for value in session.get_inputs():
-        shape = tuple(sizes.of(size) for size in value.shape)
-        specs.append(jax.ShapeDtypeStruct(shape, _numpy_dtype(value.type)))  # type: ignore[no-untyped-call]
-    random = np.random.default_rng(0)
-    return [agreement.sample(random, spec, {}) for spec in specs]
+        shape = []
+        for size in value.shape:  # a name may be any text; one that is missing is one of its own
+            text = size if size is not None else f"?{len(names)}"
+            name = names.setdefault(str(text), f"s{len(names)}")
+            shape.append(size if isinstance(size, int) else name)
+        specs.append(jax.ShapeDtypeStruct(tuple(shape), _numpy_dtype(value.type)))  # type: ignore[no-untyped-call]
+    with _jax.double_precision(True):  # 64-bit inputs stay as they are
+        return _arrays(agreement.example_arguments(specs, jnp.float32))
 
 
-class _Sizes:
-    """Sizes of symbols; one that has no name is one of its own."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, int] = {}
-
-    def of(self, size: Any) -> int:
-        if isinstance(size, int):
-            return size
-        return agreement.size_of(size or f"?{len(self._known)}", self._known)
+def _arrays(tree: Any) -> list[Array]:
+    return [_jax.host_array(leaf) for leaf in jax.tree.leaves(tree)]
 
 
 def _numpy_dtype(type_text: str) -> Any:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import onnx
@@ -92,6 +93,20 @@ def test_two_models_without_a_function(tmp_path):
     assert result.lhs.name.endswith("a.onnx")
     assert not result.same_values
     assert compare_models(other_model(), other_model()).same_values
+
+
+def test_inputs_of_every_kind_are_filled():
+    def fn(x, i, flag):
+        return x.sum() + i[0] * flag
+
+    inputs = [
+        jax.ShapeDtypeStruct(("2*T", 3), jnp.float64),
+        jax.ShapeDtypeStruct(("T",), jnp.int64),
+        jax.ShapeDtypeStruct((), jnp.bool_),
+    ]
+    model = jaxport.to_onnx(fn, inputs, enable_double_precision=True)
+    model.graph.input[1].type.tensor_type.shape.dim[0].ClearField("dim_param")
+    assert compare_models(model, model).same_values
 
 
 def test_models_of_other_functions_are_refused():
