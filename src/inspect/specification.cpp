@@ -83,8 +83,7 @@ class Writer {
 
   Json run() {
     Json specs = Json::array();
-    const std::size_t shown = std::min(views_.size(), kMostGraphs);
-    for (std::size_t i = 0; i < shown; ++i) add_graph(views_[i], specs);
+    for (std::size_t i = 0; i < views_.size() - left_out(); ++i) add_graph(views_[i], specs);
     Json result{{"specs", std::move(specs)}};
     if (views_[0].unused_inputs().empty()) result["no_unused_inputs"] = true;
     if (has(GraphKind::kFunction)) result["search_functions"] = true;
@@ -92,13 +91,19 @@ class Writer {
     return result;
   }
 
+  // Graphs that do not fit.
+  std::size_t left_out() const { return views_.size() - std::min(views_.size(), kMostGraphs); }
+
  private:
   bool has(GraphKind kind) const {
     return std::ranges::find(views_, kind, &GraphView::kind) != views_.end();
   }
 
   void add_graph(const GraphView& view, Json& specs) {
-    std::vector<bool> covered(view.graph().nodes.size(), false), shown = covered;
+    std::vector<bool> covered;
+    // A function keeps its constants as nodes; they are data, as initializers are.
+    for (const onnx::Node& node : view.graph().nodes) covered.push_back(node.op == "Constant");
+    std::vector<bool> shown = covered;
     for (std::size_t i = 0; i < kMostPaths; ++i) {
       const Path path = longest_path(view, covered);
       // A single node says less than a count, unless the graph has no longer path.
@@ -196,12 +201,16 @@ std::string python_entry(const Json& entry) {
   for (const auto& [key, value] : entry.items()) {
     parts.push_back(fmt::format("\"{}\": {}", key, python_value(value, kIndent + 4)));
   }
+  const std::string line = fmt::format("{{{}}}", fmt::join(parts, ", "));
+  const bool fits = line.size() + kIndent <= kColumns && line.find('\n') == std::string::npos;
+  if (fits) return line;
   return fmt::format("{{{}}}", fmt::join(parts, fmt::format(",\n{:{}}", "", kIndent + 1)));
 }
 
-std::string python(const Json& spec) {
+std::string python(const Json& spec, std::size_t left_out) {
   std::string text = "expect_graph(\n    [\n";
   for (const Json& entry : spec["specs"]) text += fmt::format("        {},\n", python_entry(entry));
+  if (left_out > 0) text += fmt::format("        # {} more graphs\n", left_out);
   text += "    ],\n";
   for (const auto& [key, value] : spec.items()) {
     if (value == true) text += fmt::format("    {}=True,\n", key);
@@ -212,8 +221,9 @@ std::string python(const Json& spec) {
 }  // namespace
 
 std::string specification(const onnx::Model& model, SpecForm form) {
-  const Json spec = Writer(model).run();
-  return form == SpecForm::kJson ? dump(spec, 2) + "\n" : python(spec);
+  Writer writer(model);
+  const Json spec = writer.run();
+  return form == SpecForm::kJson ? dump(spec, 2) + "\n" : python(spec, writer.left_out());
 }
 
 }  // namespace jaxport::inspect

@@ -337,6 +337,16 @@ def test_a_model_fulfils_its_own_specification(name):
         assert not check(model("mlp" if name != "mlp" else "fork"))
 
 
+def test_graphs_that_do_not_fit_are_mentioned():
+    def fn(x):
+        for n in range(5):
+            x = jax.lax.cond(x[0] > n, lambda x: jnp.tanh(x).sort(), lambda x: jnp.sin(x).sort(), x)
+        return x
+
+    text = specification(jaxport.to_onnx(fn, [(9,)]))
+    assert "        # 5 more graphs\n" in text
+
+
 def test_specification_reads_like_this():
     assert specification(model("mlp")) == (
         "expect_graph(\n"
