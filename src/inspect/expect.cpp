@@ -84,7 +84,7 @@ std::string wrong_attribute(const GraphView& view, const std::string& op,
       const nlohmann::json actual = attr == nullptr ? nlohmann::json() : as_json(*attr);
       if (same_value(actual, expected)) continue;
       return fmt::format("{} ({}): {} is {}, not {}", op, view.describe(node), name,
-                         attr == nullptr ? "absent" : actual.dump(), expected.dump());
+                         attr == nullptr ? "absent" : shown(actual), shown(expected));
     }
   }
   return "";

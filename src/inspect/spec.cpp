@@ -106,10 +106,6 @@ class Fields {
     }
   }
 
-  static std::string shown(const json& value) {
-    return excerpt(value.dump(-1, ' ', false, json::error_handler_t::replace));
-  }
-
  private:
   static std::string as_text(const json& value, const char* key) {
     if (!value.is_string()) fail(fmt::format("{} holds {}, which is no text", key, shown(value)));
@@ -124,7 +120,7 @@ class Fields {
 Symbols read_symbols(const json* object) {
   Symbols symbols;
   if (object == nullptr) return symbols;
-  if (!object->is_object()) fail(fmt::format("symbols is no mapping: {}", Fields::shown(*object)));
+  if (!object->is_object()) fail(fmt::format("symbols is no mapping: {}", shown(*object)));
   for (const auto& [name, value] : object->items()) {
     if (value.is_number_integer()) {
       symbols[name] = value.get<std::int64_t>();
@@ -133,7 +129,7 @@ Symbols read_symbols(const json* object) {
     } else if (value.is_null()) {
       symbols[name] = {};
     } else {
-      fail(fmt::format("symbol '{}' is {}, which is no size", name, Fields::shown(value)));
+      fail(fmt::format("symbol '{}' is {}, which is no size", name, shown(value)));
     }
   }
   return symbols;
@@ -142,10 +138,10 @@ Symbols read_symbols(const json* object) {
 Counts read_counts(const json* object) {
   Counts counts;
   if (object == nullptr) return counts;
-  if (!object->is_object()) fail(fmt::format("counts is no mapping: {}", Fields::shown(*object)));
+  if (!object->is_object()) fail(fmt::format("counts is no mapping: {}", shown(*object)));
   for (const auto& [op, count] : object->items()) {
     if (!count.is_number_integer()) {
-      fail(fmt::format("the count of '{}' is {}", op, Fields::shown(count)));
+      fail(fmt::format("the count of '{}' is {}", op, shown(count)));
     }
     counts[op] = count.get<std::int64_t>();
   }
@@ -164,6 +160,8 @@ std::optional<double> special_number(const json& value) {
 
 // A number, or lists of lists of numbers: the shape is that of the lists.
 void read_numbers(const json& value, Numbers& into, std::size_t depth) {
+  constexpr std::size_t kMostDims = 32;
+  if (depth > kMostDims) fail("const has too many dims");
   if (value.is_array()) {
     const auto size = static_cast<std::int64_t>(value.size());
     if (into.shape.size() == depth && into.values.empty()) into.shape.push_back(size);
@@ -180,7 +178,7 @@ void read_numbers(const json& value, Numbers& into, std::size_t depth) {
   } else if (const auto special = special_number(value)) {
     into.values.push_back(*special);
   } else {
-    fail(fmt::format("const holds {}, which is no number", Fields::shown(value)));
+    fail(fmt::format("const holds {}, which is no number", shown(value)));
   }
 }
 
@@ -204,7 +202,7 @@ InputRule read_input_rule(const json& object) {
 std::map<std::size_t, InputRule> read_inputs(const json* object) {
   std::map<std::size_t, InputRule> rules;
   if (object == nullptr) return rules;
-  if (!object->is_object()) fail(fmt::format("inputs is no mapping: {}", Fields::shown(*object)));
+  if (!object->is_object()) fail(fmt::format("inputs is no mapping: {}", shown(*object)));
   for (const auto& [key, value] : object->items()) {
     const Size index = parse_size(key);
     const auto* number = std::get_if<std::int64_t>(&index);
@@ -226,8 +224,11 @@ PathSpec read_path(const json& entry) {
   spec.counts = read_counts(fields.find("counts"));
   spec.must_absent = fields.texts("must_absent");
   if (const json* attrs = fields.find("attrs")) {
-    if (!attrs->is_object()) fail(fmt::format("attrs is no mapping: {}", Fields::shown(*attrs)));
-    for (const auto& [op, wanted] : attrs->items()) spec.attrs[op] = wanted;
+    if (!attrs->is_object()) fail(fmt::format("attrs is no mapping: {}", shown(*attrs)));
+    for (const auto& [op, wanted] : attrs->items()) {
+      if (!wanted.is_object()) fail(fmt::format("attrs of '{}' are no mapping", excerpt(op)));
+      spec.attrs[op] = wanted;
+    }
   }
   spec.inputs = read_inputs(fields.find("inputs"));
   fields.finish();
@@ -238,6 +239,10 @@ PathSpec read_path(const json& entry) {
 }
 
 }  // namespace
+
+std::string shown(const json& value) {
+  return excerpt(value.dump(-1, ' ', false, json::error_handler_t::replace));
+}
 
 std::string to_string(const Size& size) {
   if (const auto* number = std::get_if<std::int64_t>(&size)) return fmt::to_string(*number);
@@ -284,7 +289,7 @@ Expectation read_expectation(std::string_view text) {
   Expectation expectation;
   Fields fields(document, "the specification");
   if (const json* specs = fields.find("specs")) {
-    if (!specs->is_array()) fail(fmt::format("specs is no list: {}", Fields::shown(*specs)));
+    if (!specs->is_array()) fail(fmt::format("specs is no list: {}", shown(*specs)));
     for (const json& entry : *specs) {
       expectation.paths.push_back(read_path(entry.is_string() ? json{{"path", entry}} : entry));
     }

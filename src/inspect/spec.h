@@ -76,6 +76,8 @@ struct Expectation {
   std::set<std::string, std::less<>> passthrough;  // ops that a path may leave out
 };
 
+std::string shown(const nlohmann::json& value);  // for messages: one line, not too long
+
 // Reads the JSON form. Throws Error E090.
 Expectation read_expectation(std::string_view json);
 

@@ -281,6 +281,9 @@ def test_failure_is_printed_unless_told_otherwise(capsys):
         ([("Gemm", {"inputs": {"x": {}}})], {}, "'x' is no position of an input"),
         ([], {"no_unused_function_inputs": True}, "needs search_functions"),
         ([17], {}, "a path is no mapping: 17"),
+        ([("Gemm", {"attrs": {"Gemm": 1}})], {}, "attrs of 'Gemm' are no mapping"),
+        ([("Gemm", {"inputs": {0: {"const": [[1], 2]}}})], {}, "const is no regular array"),
+        ([("Gemm", {"inputs": {0: {"const": "one"}}})], {}, 'const holds "one", which is no'),
     ],
 )
 def test_specification_that_cannot_be_used(specs, options, message):
