@@ -114,8 +114,12 @@ def compare(
     model = to_onnx(
         fn, inputs, return_mode="ir", enable_double_precision=enable_double_precision, **options
     )
-    expected, feeds = _evaluated(fn, inputs, enable_double_precision)
-    lhs, rhs = _measure([("jaxport", model), ("other", other_model)], feeds)
+    with _jax.double_precision(enable_double_precision):
+        default = jnp.float64 if enable_double_precision else jnp.float32
+        arguments = agreement.example_arguments(inputs, default)
+        expected = _arrays(fn(*arguments))
+        feeds = _by_position(_arrays(arguments))
+        lhs, rhs = _measure([("jaxport", model), ("other", other_model)], feeds)
     values = tuple(
         Row(f"output {i} - JAX", _distance(want, lhs, i), _distance(want, rhs, i))
         for i, want in enumerate(expected)
@@ -126,7 +130,7 @@ def compare(
 
 def compare_models(lhs: Any, rhs: Any, *, rtol: float = 1e-3, atol: float = 1e-5) -> Comparison:
     """Two models of the same function, on the same random inputs; `jaxport diff --run`."""
-    feeds = _random_inputs(runtime.open_session(lhs))
+    feeds = _by_position(_random_inputs(runtime.open_session(lhs)))
     first, second = _measure([(_title(lhs, "lhs"), lhs), (_title(rhs, "rhs"), rhs)], feeds)
     reference = list(first.outputs.values())
     same, _ = agreement.compare(reference, second.outputs, rtol, atol)
@@ -149,32 +153,54 @@ def _facts(lhs: Any, rhs: Any) -> tuple[Row, ...]:
     return tuple(Row(*row) for row in _core.side_by_side(source_of(lhs), source_of(rhs)))
 
 
-def _measure(models: Sequence[tuple[str, Any]], feeds: Sequence[Array]) -> Iterator[Side]:
+def _measure(
+    models: Sequence[tuple[str, Any]], feeds_of: Callable[[str, Any], list[Array]]
+) -> Iterator[Side]:
     """Runs the models in turn, so that what else the machine does reaches both."""
     sessions = [runtime.open_session(model) for _, model in models]
     names = [name for name, _ in models]
-    outputs = [_run(name, session, feeds) for name, session in zip(names, sessions, strict=True)]
+    feeds = [feeds_of(name, session) for name, session in zip(names, sessions, strict=True)]
+    outputs = list(map(_run, names, sessions, feeds))
     times: list[list[float]] = [[] for _ in sessions]
     end = time.perf_counter() + _SECONDS
     while not times[0] or (len(times[0]) < _RUNS and time.perf_counter() < end):
-        for session, seconds in zip(sessions, times, strict=True):
+        for session, given, seconds in zip(sessions, feeds, times, strict=True):
             start = time.perf_counter()
-            runtime.run(session, feeds)
+            runtime.run(session, given)
             seconds.append(time.perf_counter() - start)
     for (name, model), seconds, results in zip(models, times, outputs, strict=True):
         yield Side(name, _bytes(model), 1000 * statistics.median(seconds), results)
 
 
-def _run(name: str, session: Any, feeds: Sequence[Array]) -> dict[str, Array]:
-    problem = f"has {len(session.get_inputs())} inputs, not {len(feeds)}"
-    if len(session.get_inputs()) == len(feeds):
-        try:
-            return runtime.run(session, feeds)
-        except Exception as error:  # ONNX Runtime has a class for each of its codes
-            problem = f"does not run on these inputs: {first_line(error)}"
-    raise ConversionError(
-        "E093", f"model '{name}' {problem}", help="compare models of the same function"
+def _by_position(arrays: list[Array]) -> Callable[[str, Any], list[Array]]:
+    """Each model gets the arrays in the order of its inputs."""
+
+    def feeds(name: str, session: Any) -> list[Array]:
+        count = len(session.get_inputs())
+        problem = f"it has {count} inputs, {len(arrays)} were given"
+        return _fitting(name, arrays if count == len(arrays) else problem)
+
+    return feeds
+
+
+def _fitting(name: str, feeds: list[Array] | str) -> list[Array]:
+    """What goes into a model, or an error that says what does not fit."""
+    if isinstance(feeds, str):
+        raise _unfit(name, feeds)
+    return feeds
+
+
+def _unfit(name: str, why: str) -> ConversionError:
+    return ConversionError(
+        "E093", f"model '{name}': {why}", help="compare models of the same function"
     )
+
+
+def _run(name: str, session: Any, feeds: Sequence[Array]) -> dict[str, Array]:
+    try:
+        return runtime.run(session, feeds)
+    except Exception as error:  # ONNX Runtime has a class for each of its codes
+        raise _unfit(name, f"it does not run on these inputs: {first_line(error)}") from error
 
 
 def _bytes(model: Any) -> int:
@@ -197,17 +223,6 @@ def _distance(want: Array, side: Side, index: int) -> str:
     same = (want == have) | (np.isnan(want.astype(wide)) & np.isnan(have.astype(wide)))
     largest = np.where(same, 0.0, difference).max()
     return f"{largest:.3g}"
-
-
-def _evaluated(
-    fn: Callable[..., Any], inputs: Sequence[Any], double_precision: bool
-) -> tuple[list[Array], list[Array]]:
-    """The results of fn on random numbers, and these numbers, in the order of the model's own."""
-    with _jax.double_precision(double_precision):
-        default = jnp.float64 if double_precision else jnp.float32
-        arguments = agreement.example_arguments(inputs, default)
-        results = fn(*arguments)
-        return _arrays(results), _arrays(arguments)
 
 
 def _random_inputs(session: Any) -> list[Array]:

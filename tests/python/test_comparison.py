@@ -112,7 +112,7 @@ def test_inputs_of_every_kind_are_filled():
 def test_models_of_other_functions_are_refused():
     with pytest.raises(jaxport.ConversionError, match="E093") as caught:
         jaxport.compare(layer, [("B", 3)], other_model(inputs=2))
-    assert "model 'other' has 2 inputs, not 1" in str(caught.value)
+    assert "model 'other': it has 2 inputs, 1 were given" in str(caught.value)
     with pytest.raises(jaxport.ConversionError, match="E093") as caught:
         jaxport.compare(lambda x: x + 1, [("B", 4)], other_model())
     assert "does not run on these inputs" in str(caught.value)
