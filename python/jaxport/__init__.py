@@ -10,10 +10,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import testing as testing
+    from .agreement import allclose as allclose
     from .api import to_onnx as to_onnx
-    from .compare import allclose as allclose
+    from .comparison import Comparison as Comparison
+    from .comparison import compare as compare
     from .decompose import register_decomposition as register_decomposition
     from .errors import ConversionError as ConversionError
+    from .functions import onnx_function as onnx_function
     from .lowering import register_lowering as register_lowering
     from .model import Model as Model
     from .report import Report as Report
@@ -22,22 +26,29 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "Comparison": "comparison",
     "ConversionError": "errors",
     "Model": "model",
     "Report": "report",
-    "allclose": "compare",
+    "allclose": "agreement",
     "allclose_onnxruntime_web": "web",
+    "compare": "comparison",
+    "onnx_function": "functions",
     "register_decomposition": "decompose",
     "register_lowering": "lowering",
     "to_onnx": "api",
 }
+_MODULES = ("testing",)
 
 __all__ = [
+    "Comparison",
     "ConversionError",
     "Model",
     "Report",
     "allclose",
     "allclose_onnxruntime_web",
+    "compare",
+    "onnx_function",
     "register_decomposition",
     "register_lowering",
     "to_onnx",
@@ -49,6 +60,8 @@ def _load(name: str) -> Any:
         from importlib.metadata import version
 
         value: Any = version("jaxport")
+    elif name in _MODULES:
+        value = importlib.import_module(f"{__name__}.{name}")
     elif name in _HOMES:
         value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     else:
@@ -62,4 +75,4 @@ if not TYPE_CHECKING:  # type checkers know the names from the imports above
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__, "__version__"])
+    return sorted([*globals(), *__all__, *_MODULES, "__version__"])

@@ -1,6 +1,6 @@
 """The compiler of jaxport."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import os
 from typing import Any
 
@@ -82,6 +82,25 @@ def calls() -> list[str]:
 def knows(primitive: str) -> bool:
     """
     Whether the compiler has a translation or, at some opset, a lowering for a primitive.
+    """
+
+def unfulfilled(model: bytes | str | os.PathLike, expectation: str) -> str:
+    """
+    What a model does not fulfil of an expectation in JSON, as text; empty when all holds.
+    """
+
+def check_expectation(expectation: str) -> None:
+    """Raises when an expectation in JSON cannot be used."""
+
+def specification(model: bytes | str | os.PathLike) -> str:
+    """The call of expect_graph that a model fulfils."""
+
+def side_by_side(lhs: bytes | str | os.PathLike, rhs: bytes | str | os.PathLike) -> list[tuple[str, str, str]]:
+    """What two models say about themselves: what, left, right."""
+
+def run_command(arguments: Sequence[str], convert: Callable, diff_run: Callable) -> int:
+    """
+    The program jaxport with what only Python can do; returns the exit code.
     """
 
 def render_error(code: str, message: str, source: str, equation: str, notes: Sequence[str], help: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-from . import _jax
+from . import _jax, functions
 from ._jaxpr import is_variable, source_of, with_results
 from .advice import advice_for
 from .call import Call, Images
@@ -136,7 +136,8 @@ def _traced(program: Program, call: Call, given: Mapping[str, Any] | None) -> Re
         return call.outputs(result), list(changes.values())
 
     state = list((given or {}).values())
-    jaxpr, (result, _) = jax.make_jaxpr(run, return_shape=True)(call.inputs, state)
+    with functions.tracing():
+        jaxpr, (result, _) = jax.make_jaxpr(run, return_shape=True)(call.inputs, state)
     return Record(jaxpr, result, names, tuple(written))
 
 

@@ -16,6 +16,7 @@
 
 #include "bind/errors.h"
 #include "bind/importer.h"
+#include "bind/inspect.h"
 #include "bind/lowering.h"
 #include "compile/compile.h"
 #include "front/params.h"
@@ -175,6 +176,8 @@ NB_MODULE(_core, m) {
   define_module(m);
   define_lowering(m);
   define_model(m);
+  define_inspect(m);
+  define_command(m);
   m.def("render_error", &render_error, nb::arg("code"), nb::arg("message"), nb::arg("source"),
         nb::arg("equation"), nb::arg("notes"), nb::arg("help"), "The text of an error.");
 }

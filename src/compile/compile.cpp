@@ -52,6 +52,7 @@ onnx::Model run_stages(const front::Module& module, const Options& options, Repo
   clock.lap("target");
   pass::run_all(model);
   if (target::avoid_faults(model, options.target)) pass::remove_dead_code(model);
+  pass::make_functions(model);
   clock.lap("passes");
   onnx::name_values(model);
   onnx::verify(model, "compile");

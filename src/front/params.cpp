@@ -155,6 +155,24 @@ const CallRow* find_call(std::string_view primitive) {
   return row != std::end(kCalls) && row->primitive == primitive ? row : nullptr;
 }
 
+std::optional<FunctionMark> function_mark(const Eqn& eqn) {
+  constexpr std::string_view kMark = "onnx_function:", kShares = ":shares";
+  const Attr* attr = eqn.primitive == "jit" ? find(eqn.attrs, "name") : nullptr;
+  const auto* text = attr ? attr->get_if<std::string>() : nullptr;
+  const std::size_t start = text ? text->find(kMark) : std::string::npos;
+  if (start == std::string::npos) return std::nullopt;
+  std::string_view rest = std::string_view(*text).substr(start + kMark.size());
+  FunctionMark mark;
+  mark.shares = rest.ends_with(kShares);
+  if (mark.shares) rest.remove_suffix(kShares.size());
+  const std::size_t colon = rest.find(':');
+  if (colon == 0 || colon == std::string_view::npos || colon + 1 == rest.size())
+    return std::nullopt;
+  mark.domain = rest.substr(0, colon);
+  mark.name = rest.substr(colon + 1);
+  return mark;
+}
+
 CondParams CondParams::read(const Eqn& eqn) {
   constexpr std::string_view kExpected = "a list of functions";
   const Param given = param(eqn, "branches");

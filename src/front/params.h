@@ -34,6 +34,16 @@ struct CallRow {
 std::span<const CallRow> calls();  // sorted by primitive
 const CallRow* find_call(std::string_view primitive);
 
+// A call that jaxport.onnx_function marked: it becomes a function of the model. The mark is the
+// name of the jitted function, which all transformations of JAX keep:
+// "onnx_function:custom:MLPBlock", with ":shares" at the end where calls that differ in their
+// weights only share one function.
+struct FunctionMark {
+  std::string domain, name;
+  bool shares = false;
+};
+std::optional<FunctionMark> function_mark(const Eqn& eqn);  // nullopt: a call like any other
+
 // --- control flow
 
 struct CondParams {

@@ -9,6 +9,7 @@
 #include "jaxport/error.h"
 #include "onnx/check.h"
 #include "onnx/equal.h"
+#include "onnx/walk.h"
 #include "support/hash.h"
 #include "support/hash_index.h"
 
@@ -223,6 +224,23 @@ Values Builder::call_n(std::string_view op, const Values& in, std::size_t output
   Values results = wrap(append(std::move(node)));
   impl_->nodes.add(hash, nodes.size() - 1);
   return results;
+}
+
+Values Builder::call_body(std::string domain, std::string name, const Values& in,
+                          std::shared_ptr<Graph> body, bool shares) {
+  Node node;
+  node.op = std::move(name);
+  node.domain = std::move(domain);
+  for (const Value& value : in) node.in.push_back(value.id());
+  for (ValueId id : body->outputs) {
+    node.out.push_back(add_value(model_.values[id].type));
+    impl_->set_nameable(node.out.back(), true);
+  }
+  node.attrs = {{std::string(kBody), std::move(body)},
+                {std::string(kShares), std::int64_t{shares}}};
+  node.origin = impl_->origin;
+  impl_->graph->nodes.push_back(std::move(node));
+  return wrap(impl_->graph->nodes.back().out);
 }
 
 Value Builder::call(std::string_view op, const Values& in, Args args) {

@@ -93,6 +93,9 @@ class Builder {
   // --- nodes. JXP-BUG when the op is unknown or newer than the opset, or a node does not fit it.
   Value call(std::string_view op, const Values& in, Args args = {});
   Values call_n(std::string_view op, const Values& in, std::size_t outputs, Args args = {});
+  // A call that is to become a function; its results have the types of the body's outputs.
+  Values call_body(std::string domain, std::string name, const Values& in,
+                   std::shared_ptr<Graph> body, bool shares);
   // For results whose shape the caller knows and inference does not: a Reshape or Expand to a shape
   // that is computed at run time, the collected results of a Loop.
   Value call_with_shape(std::string_view op, const Values& in, Args args, Dims shape);

@@ -76,6 +76,13 @@ struct OpsetImport {
   std::int64_t version;
 };
 
+// A function of the model: nodes with its domain and name call it. The body sees nothing around it
+// and has no initializers; its constants are Constant nodes.
+struct Function {
+  std::string domain, name;
+  Graph body;
+};
+
 struct Model {
   std::int64_t ir_version = 10;
   std::vector<OpsetImport> opsets;
@@ -85,6 +92,7 @@ struct Model {
   std::deque<ValueInfo> values;  // of all graphs, by ValueId; growing keeps references valid
   std::vector<Origin> origins{Origin{}};
   Graph graph;
+  std::vector<Function> functions;
   std::shared_ptr<DimScope> dims = std::make_shared<DimScope>();
 
   std::int64_t opset(std::string_view wanted = "") const;  // 0 when not imported
@@ -104,6 +112,7 @@ void verify(const Model& model, std::string_view what);
 // ONNX's own text syntax, which onnx.parser reads. Large initializers print as a shape only.
 std::string print(const Model& model);
 
+// Counts of all graphs of a model, with the bodies of functions once each.
 struct Stats {
   std::vector<std::pair<std::string, std::size_t>> ops;  // sorted by count, then name
   std::size_t nodes = 0, parameters = 0, initializer_bytes = 0;

@@ -52,9 +52,10 @@ class Namer {
   explicit Namer(Model& model) : model_(model) {}
 
   void run() {
-    for_each_graph(model_.graph, [this](Graph& graph) { keep_interface(graph); });
-    for_each_graph(model_.graph, [this](Graph& graph) { keep_given(graph); });
+    for_each_graph_of(model_, [this](Graph& graph) { keep_interface(graph); });
+    for_each_graph_of(model_, [this](Graph& graph) { keep_given(graph); });
     name_graph(model_.graph, "");
+    for (Function& function : model_.functions) name_graph(function.body, function.name);
   }
 
  private:

@@ -149,6 +149,7 @@ class Printer {
     header();
     graph(model_.graph, 0);
     line("");
+    for (const Function& function : model_.functions) this->function(function);
     return std::move(out_);
   }
 
@@ -193,6 +194,21 @@ class Printer {
     add("{}{{\n", indent);
     for (const Node& node : graph.nodes) this->node(node, depth + 1);
     add("{}}}", indent);
+  }
+
+  // Inputs and outputs have no types in the syntax: a comment states them.
+  void function(const Function& function) {
+    std::vector<std::string> imports;
+    for (const OpsetImport& opset : model_.opsets) {
+      imports.push_back(fmt::format("{} : {}", quoted(opset.domain), opset.version));
+    }
+    add("<\n  domain: {},\n  opset_import: [{}]\n>\n", quoted(function.domain),
+        fmt::join(imports, ", "));
+    add("{} ({}) => ({})  # ({}) => ({})\n{{\n", identifier(function.name),
+        names(function.body.inputs), names(function.body.outputs), types(function.body.inputs),
+        types(function.body.outputs));
+    for (const Node& node : function.body.nodes) this->node(node, 1);
+    line("}");
   }
 
   // The syntax allows quotes for the main graph only.
@@ -250,16 +266,16 @@ class Printer {
       out_.push_back(' ');
       attributes(node, depth);
     }
-    line(result_types(node));
+    line("  # " + types(node.out));
   }
 
-  std::string result_types(const Node& node) const {
-    std::vector<std::string> types;
-    for (ValueId id : node.out) {
+  std::string types(const std::vector<ValueId>& ids) const {
+    std::vector<std::string> parts;
+    for (ValueId id : ids) {
       const bool is_known = id != kAbsent && model_.values[id].type.has_value();
-      types.push_back(is_known ? type_text(*model_.values[id].type) : "?");
+      parts.push_back(is_known ? type_text(*model_.values[id].type) : "?");
     }
-    return fmt::format("  # {}", fmt::join(types, ", "));
+    return fmt::format("{}", fmt::join(parts, ", "));
   }
 
   void attributes(const Node& node, int depth) {

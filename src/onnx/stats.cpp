@@ -11,7 +11,7 @@ namespace jaxport::onnx {
 Stats stats(const Model& model) {
   Stats result;
   std::map<std::string, std::size_t> counts;
-  for_each_graph(model.graph, [&](const Graph& graph) {
+  for_each_graph_of(model, [&](const Graph& graph) {
     for (const Node& node : graph.nodes) ++counts[node.op];
     result.nodes += graph.nodes.size();
     for (const Initializer& constant : graph.initializers) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "jaxport/error.h"
@@ -18,7 +19,15 @@ class Verifier {
   Verifier(const Model& model, std::string_view what)
       : model_(model), what_(what), owner_(model.values.size(), nullptr) {}
 
-  void run() { check_graph(model_.graph); }
+  void run() {
+    check_graph(model_.graph);
+    for (const Function& function : model_.functions) {
+      if (!function.body.initializers.empty()) {
+        fail(fmt::format("function '{}' has initializers", function.name));
+      }
+      check_graph(function.body);
+    }
+  }
 
  private:
   [[noreturn]] void fail(const std::string& why) const {
@@ -101,6 +110,7 @@ class Verifier {
     for_each_subgraph(node, [this](const Graph& inner) { check_graph(inner); });
     const std::int64_t opset = model_.opset(node.domain);
     if (opset == 0) fail(fmt::format("domain '{}' is not imported", node.domain));
+    check_call(node);
     // Outside of the range there are no schemas to compare with.
     if (!node.domain.empty() || opset < kOldestOpset || opset > kNewestOpset) return;
     try {
@@ -109,6 +119,22 @@ class Verifier {
       error.note(fmt::format("{}: node '{}'", what_, node.name));
       throw;
     }
+  }
+
+  // A call of a function has its inputs and outputs, in number and type.
+  void check_call(const Node& node) const {
+    const auto called = std::ranges::find_if(model_.functions, [&](const Function& function) {
+      return function.name == node.op && function.domain == node.domain;
+    });
+    if (called == model_.functions.end()) return;
+    const auto fits = [this](ValueId actual, ValueId formal) {
+      if (actual == kAbsent) return true;
+      const auto &a = model_.values[actual].type, &b = model_.values[formal].type;
+      return !a || !b || !contradict(*a, *b);
+    };
+    const bool is_same = std::ranges::equal(node.in, called->body.inputs, fits) &&
+                         std::ranges::equal(node.out, called->body.outputs, fits);
+    if (!is_same) fail(fmt::format("node '{}' does not fit the function it calls", node.name));
   }
 
   InferenceInput input(const Node& node, ValueId id) const {

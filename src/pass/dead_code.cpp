@@ -41,10 +41,11 @@ class DeadCode {
         node.out, [this](ValueId id) { return id != kAbsent && is_needed_[id]; });
     if (!is_needed) return false;
     removed += drop_dead_results(node, is_needed_);
+    onnx::for_each_subgraph(node, [&](Graph& inner) { removed += sweep(inner); });
+    removed += drop_dead_operands(node, is_needed_);
     for (ValueId id : node.in) {
       if (id != kAbsent) is_needed_[id] = true;
     }
-    onnx::for_each_subgraph(node, [&](Graph& inner) { removed += sweep(inner); });
     return true;
   }
 

@@ -136,6 +136,16 @@ std::size_t shrink_loop(Node& node, const LoopParts& loop, const std::vector<boo
 
 }  // namespace
 
+std::size_t drop_dead_operands(Node& node, const std::vector<bool>& is_needed) {
+  Graph* body = onnx::open_body(node);
+  if (body == nullptr) return 0;
+  std::vector<bool> needed;
+  for (ValueId id : body->inputs) needed.push_back(is_needed[id]);
+  keep(node.in, 0, needed);
+  keep(body->inputs, 0, needed);
+  return count_dead(needed);
+}
+
 std::size_t drop_dead_results(Node& node, const std::vector<bool>& is_needed) {
   if (!node.domain.empty()) return 0;
   if (node.op == "If") return shrink_if(node, is_needed);

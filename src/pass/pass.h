@@ -27,6 +27,10 @@ std::size_t fold_constants(onnx::Model& model);   // nodes that compute with sma
 std::size_t make_gemms(onnx::Model& model);       // MatMul and Add of matrices
 std::size_t share_constants(onnx::Model& model);  // equal small initializers become one
 
+// Calls that carry their body become calls of functions, after all other passes. Returns how many
+// functions there are.
+std::size_t make_functions(onnx::Model& model);
+
 struct Pass {
   std::string_view name;
   std::size_t (*run)(onnx::Model&);

@@ -29,6 +29,9 @@ class Checker {
     check_header();
     for (const char* border : {"input", "output"}) check_border(border);
     check_graph(model_.graph, "");
+    for (const onnx::Function& function : model_.functions) {
+      check_graph(function.body, fmt::format("function '{}': ", function.name));
+    }
     return std::move(findings_);
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// jaxport convert: a .jir file to an ONNX model.
+// jaxport convert: a Python function or a .jir file to an ONNX model.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -9,23 +9,16 @@
 
 #include "compile/compile.h"
 #include "front/text.h"
+#include "inspect/table.h"
+#include "jaxport/error.h"
 #include "onnx/ir.h"
+#include "support/text.h"
 #include "tool/command.h"
 #include "tool/source.h"
-#include "tool/table.h"
 #include "wire/wire.h"
 
 namespace jaxport::tool {
 namespace {
-
-struct Arguments {
-  std::string input, output;
-  compile::Options compile;
-  wire::WriteOptions write;
-  std::string target = "onnxruntime";
-  std::string normalization_mode = "auto";
-  bool no_raise = false, no_source_locations = false, remarks = false;
-};
 
 class Stopwatch {
  public:
@@ -38,13 +31,31 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-int convert(Arguments arguments) {
+// "package.module:function"; a file of this name is a program all the same.
+bool is_python_function(const std::string& program) {
+  return program.find(':') != std::string::npos && !std::filesystem::exists(program);
+}
+
+int convert_function(const ConvertArguments& arguments, const PythonSide& python) {
+  if (!python.convert) {
+    throw Error("E091", fmt::format("'{}' is a Python function; only Python can trace it",
+                                    excerpt(arguments.program)))
+        .help(kUsePackage);
+  }
+  return python.convert(arguments);
+}
+
+int convert_program(ConvertArguments arguments) {
+  if (!arguments.inputs.empty() || !arguments.params.empty() || arguments.double_precision) {
+    throw Error("E092", "--input, --params and --double are for Python functions")
+        .help("a .jir program says itself what its inputs are");
+  }
   arguments.compile.raise.enabled = !arguments.no_raise;
   compile::set_normalization_mode(arguments.compile, arguments.normalization_mode);
   arguments.compile.target = target::target_from_name(arguments.target);
   arguments.write.origins = !arguments.no_source_locations;
   Stopwatch watch;
-  const front::Module module = read_program(arguments.input);
+  const front::Module module = read_program(arguments.program);
   const double parse = watch.lap();
   compile::Report report;
   const onnx::Model model = compile::compile(module, arguments.compile, &report);
@@ -52,8 +63,8 @@ int convert(Arguments arguments) {
   const std::uint64_t bytes = wire::save(model, arguments.output, arguments.write);
   const double write = watch.lap();
   fmt::print("{}  {} nodes  {} bytes  parse {:.3f} s  compile {:.3f} s  write {:.3f} s\n",
-             arguments.output, with_separators(onnx::stats(model).nodes), with_separators(bytes),
-             parse, compile, write);
+             arguments.output, inspect::with_separators(onnx::stats(model).nodes),
+             inspect::with_separators(bytes), parse, compile, write);
   if (arguments.remarks) {
     for (const compile::Finding& finding : report.findings) {
       fmt::print("{}\n", compile::to_string(finding));
@@ -64,9 +75,21 @@ int convert(Arguments arguments) {
 
 }  // namespace
 
-Run add_convert(CLI::App& command) {
-  auto a = std::make_shared<Arguments>();
-  command.add_option("program", a->input, "a .jir file")->required();
+Run add_convert(CLI::App& command, const PythonSide& python) {
+  auto a = std::make_shared<ConvertArguments>();
+  command
+      .add_option("program", a->program,
+                  "a Python function, package.module:function, or a .jir file")
+      ->required();
+  command
+      .add_option("--input", a->inputs,
+                  "an argument of the function: x:Bx28x28x3, or x:Bx4:int32 with its dtype")
+      ->allow_extra_args(false);
+  command
+      .add_option("--params", a->params, "keyword arguments of the function: deterministic=true")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command.add_flag("--double", a->double_precision, "trace the function with 64-bit types");
   command.add_option("-o,--output", a->output, "the ONNX file to write")->required();
   command.add_option("--opset", a->compile.opset, "version of the operator set")
       ->capture_default_str();
@@ -95,7 +118,9 @@ Run add_convert(CLI::App& command) {
       ->capture_default_str();
   command.add_flag("--no-source-locations", a->no_source_locations,
                    "leave the lines of the Python source out of the model");
-  return [a] { return convert(*a); };
+  return [a, &python] {
+    return is_python_function(a->program) ? convert_function(*a, python) : convert_program(*a);
+  };
 }
 
 }  // namespace jaxport::tool

@@ -8,22 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "inspect/diff.h"
+#include "inspect/table.h"
+#include "jaxport/error.h"
 #include "onnx/ir.h"
 #include "tool/check.h"
 #include "tool/command.h"
-#include "tool/diff.h"
-#include "tool/table.h"
 #include "wire/wire.h"
 
 namespace jaxport::tool {
 namespace {
-
-// Adds a positional argument and returns where its value will be.
-std::shared_ptr<std::string> add_model(CLI::App& command, const char* name, const char* help) {
-  auto path = std::make_shared<std::string>();
-  command.add_option(name, *path, help)->required();
-  return path;
-}
 
 std::string producer(const onnx::Model& model) {
   if (model.producer_version.empty()) return model.producer_name;
@@ -35,14 +29,16 @@ void print_stats_table(const onnx::Model& model, const onnx::Stats& stats) {
       {"producer", producer(model)},
       {"ir version", std::to_string(model.ir_version)},
       {"opset", std::to_string(model.opset())},
-      {"nodes", with_separators(stats.nodes)},
-      {"parameters", with_separators(stats.parameters)},
-      {"tensor bytes", with_separators(stats.initializer_bytes)}};
-  fmt::print("{}", aligned(facts));
+      {"nodes", inspect::with_separators(stats.nodes)},
+      {"parameters", inspect::with_separators(stats.parameters)},
+      {"tensor bytes", inspect::with_separators(stats.initializer_bytes)}};
+  fmt::print("{}", inspect::aligned(facts));
   if (stats.ops.empty()) return;
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [op, count] : stats.ops) rows.push_back({"", op, with_separators(count)});
-  fmt::print("\n{}", aligned(rows, {Align::kLeft, Align::kLeft, Align::kRight}));
+  for (const auto& [op, count] : stats.ops)
+    rows.push_back({"", op, inspect::with_separators(count)});
+  fmt::print("\n{}", inspect::aligned(rows, {inspect::Align::kLeft, inspect::Align::kLeft,
+                                             inspect::Align::kRight}));
 }
 
 void print_stats_json(const onnx::Model& model, const onnx::Stats& stats) {
@@ -70,24 +66,31 @@ int check_file(const std::string& path) {
 }
 
 int diff_files(const std::string& lhs, const std::string& rhs) {
-  const std::vector<Difference> found = differences(wire::load(lhs), wire::load(rhs));
+  const std::vector<inspect::Difference> found =
+      inspect::differences(wire::load(lhs), wire::load(rhs));
   if (found.empty()) {
     fmt::print("the models are the same\n");
     return kOk;
   }
   std::vector<std::vector<std::string>> rows;
-  for (const Difference& difference : found) {
+  for (const inspect::Difference& difference : found) {
     const auto side = [](const std::string& text) { return text.empty() ? "-" : text; };
     rows.push_back({difference.what, "<", side(difference.lhs)});
     rows.push_back({"", ">", side(difference.rhs)});
   }
-  fmt::print("< {}\n> {}\n{}", lhs, rhs, aligned(rows));
+  fmt::print("< {}\n> {}\n{}", lhs, rhs, inspect::aligned(rows));
   return kFound;
 }
 
 }  // namespace
 
-Run add_stats(CLI::App& command) {
+std::shared_ptr<std::string> add_model(CLI::App& command, const char* name, const char* help) {
+  auto path = std::make_shared<std::string>();
+  command.add_option(name, *path, help)->required();
+  return path;
+}
+
+Run add_stats(CLI::App& command, const PythonSide&) {
   auto path = add_model(command, "model", "an ONNX file");
   auto as_json = std::make_shared<bool>(false);
   command.add_flag("--json", *as_json, "print JSON");
@@ -98,12 +101,12 @@ Run add_stats(CLI::App& command) {
   };
 }
 
-Run add_check(CLI::App& command) {
+Run add_check(CLI::App& command, const PythonSide&) {
   auto path = add_model(command, "model", "an ONNX file");
   return [path] { return check_file(*path); };
 }
 
-Run add_text(CLI::App& command) {
+Run add_text(CLI::App& command, const PythonSide&) {
   auto path = add_model(command, "model", "an ONNX file");
   return [path] {
     fmt::print("{}", onnx::print(wire::load(*path)));
@@ -111,10 +114,20 @@ Run add_text(CLI::App& command) {
   };
 }
 
-Run add_diff(CLI::App& command) {
+Run add_diff(CLI::App& command, const PythonSide& python) {
   auto lhs = add_model(command, "lhs", "an ONNX file");
   auto rhs = add_model(command, "rhs", "another ONNX file");
-  return [lhs, rhs] { return diff_files(*lhs, *rhs); };
+  auto run = std::make_shared<bool>(false);
+  command.add_flag("--run", *run,
+                   "run both on the same random inputs too: values and latency side by side");
+  return [lhs, rhs, run, &python] {
+    if (!*run) return diff_files(*lhs, *rhs);
+    if (!python.diff_run) {
+      throw Error("E091", "diff --run needs ONNX Runtime, which only Python has here")
+          .help(kUsePackage);
+    }
+    return python.diff_run(*lhs, *rhs);
+  };
 }
 
 }  // namespace jaxport::tool

@@ -21,7 +21,7 @@ void flush_output() {
 
 }  // namespace
 
-int run_program(CLI::App& app, int argc, char** argv, const Run& chosen) {
+int run_program(CLI::App& app, int argc, const char* const* argv, const Run& chosen) {
   try {
     app.parse(argc, argv);
     const int code = chosen();

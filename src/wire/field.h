@@ -13,6 +13,10 @@ constexpr Number ir_version = 1, producer_name = 2, producer_version = 3, domain
                  model_version = 5, doc_string = 6, graph = 7, opset_import = 8,
                  metadata_props = 14, training_info = 20, functions = 25;
 }
+namespace function {
+constexpr Number name = 1, input = 4, output = 5, attribute = 6, node = 7, opset_import = 9,
+                 domain = 10, attribute_proto = 11, value_info = 12;
+}
 namespace opset {
 constexpr Number domain = 1, version = 2;
 }

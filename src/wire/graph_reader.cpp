@@ -67,6 +67,51 @@ onnx::Graph GraphReader::read_graph(const Decoder& message, const Names* outer, 
   return graph;
 }
 
+onnx::Function GraphReader::read_function(const Decoder& message) {
+  namespace f = field::function;
+  onnx::Function function;
+  Names names(model_, nullptr);
+  for_each_field(message, f::value_info, "value_info", [&](const Decoder& info) {
+    auto [name, type] = read_value_info(info);
+    if (type) names.declare(name, *std::move(type));
+  });
+  std::vector<std::string_view> outputs;
+  for (Decoder fields = message; fields.next();) {
+    switch (fields.field()) {
+      case f::name:
+        function.name = fields.text();
+        break;
+      case f::domain:
+        function.domain = fields.text();
+        break;
+      case f::input:
+        function.body.inputs.push_back(define(fields.bytes(), names, fields));
+        break;
+      case f::output:
+        outputs.push_back(fields.bytes());
+        break;
+      case f::attribute:
+      case f::attribute_proto:
+        if (options_.function_attributes) {
+          fields.skip();
+          break;
+        }
+        fields.fail("attributes of local functions are not supported",
+                    "inline them with onnx.inliner.inline_local_functions");
+      default:
+        fields.skip();
+    }
+  }
+  if (function.name.empty()) message.fail("a function has no name");
+  for_each_field(message, f::node, "node", [&](const Decoder& node) {
+    function.body.nodes.push_back(read_node(node, names, 0));
+  });
+  for (std::string_view name : outputs) {
+    function.body.outputs.push_back(use(name, names, message));
+  }
+  return function;
+}
+
 onnx::ValueId GraphReader::define(std::string_view name, Names& names,
                                   const Decoder& message) const {
   if (name.empty()) message.fail("a value has no name");
@@ -184,6 +229,7 @@ onnx::Node GraphReader::read_node(Decoder message, Names& names, int depth) {
 onnx::Attribute GraphReader::read_attribute(Decoder message, const Names& names, int depth) {
   namespace f = field::attribute;
   AttributeSlot slot;
+  std::string reference;  // to an attribute of the function around the node
   while (message.next()) {
     switch (message.field()) {
       case f::name:
@@ -218,11 +264,16 @@ onnx::Attribute GraphReader::read_attribute(Decoder message, const Names& names,
         slot.as<std::vector<std::string>>(message).push_back(message.text());
         break;
       case f::ref_attr_name:
-        message.fail("attributes of local functions are not supported");
+        if (!options_.function_attributes) {
+          message.fail("attributes of local functions are not supported");
+        }
+        reference = message.text();
+        break;
       default:
         message.skip();
     }
   }
+  if (!reference.empty()) return {std::move(slot.name), "@" + reference};
   return std::move(slot).finish(message);
 }
 

@@ -34,6 +34,7 @@ class GraphReader {
       : model_(model), types_(*model.dims), tensors_(std::move(tensors)), options_(options) {}
 
   onnx::Graph read(const Decoder& message) { return read_graph(message, nullptr, 0); }
+  onnx::Function read_function(const Decoder& message);
 
  private:
   using NamedType = std::pair<std::string_view, std::optional<onnx::TensorType>>;

@@ -34,17 +34,42 @@ class ModelWriter {
     if (model_.model_version != 0) out_.add_int(f::model_version, model_.model_version);
     add_nonempty(f::doc_string, model_.doc);
     out_.add_message(f::graph, [&] { add_graph(model_.graph); });
-    for (const onnx::OpsetImport& opset : model_.opsets) {
-      out_.add_message(f::opset_import, [&] {
-        out_.add_text(field::opset::domain, opset.domain);
-        out_.add_int(field::opset::version, opset.version);
-      });
-    }
+    for (const onnx::OpsetImport& opset : model_.opsets) add_opset(f::opset_import, opset);
     for (const auto& [key, value] : model_.metadata) add_entry(f::metadata_props, key, value);
+    for (const onnx::Function& function : model_.functions) {
+      out_.add_message(f::functions, [&] { add_function(function); });
+    }
     return std::move(out_);
   }
 
  private:
+  void add_opset(field::Number number, const onnx::OpsetImport& opset) {
+    out_.add_message(number, [&] {
+      out_.add_text(field::opset::domain, opset.domain);
+      out_.add_int(field::opset::version, opset.version);
+    });
+  }
+
+  // A function imports what the model imports: it may call other functions.
+  void add_function(const onnx::Function& function) {
+    namespace f = field::function;
+    const onnx::Graph& body = function.body;
+    out_.add_text(f::name, function.name);
+    for (onnx::ValueId id : body.inputs) out_.add_text(f::input, name_of_value(id));
+    for (onnx::ValueId id : body.outputs) out_.add_text(f::output, name_of_value(id));
+    for (const onnx::Node& node : body.nodes) {
+      out_.add_message(f::node, [&] { add_node(node); });
+    }
+    for (const onnx::OpsetImport& opset : model_.opsets) add_opset(f::opset_import, opset);
+    out_.add_text(f::domain, function.domain);
+    for (onnx::ValueId id : body.inputs) add_value_info(f::value_info, id);
+    for (const onnx::Node& node : body.nodes) {
+      for (onnx::ValueId id : node.out) {
+        if (id != onnx::kAbsent && model_.values[id].type) add_value_info(f::value_info, id);
+      }
+    }
+  }
+
   void add_nonempty(field::Number number, const std::string& text) {
     if (!text.empty()) out_.add_text(number, text);
   }

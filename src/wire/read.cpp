@@ -73,8 +73,9 @@ onnx::Model read_model(Decoder message, TensorReader tensors, const ReadOptions&
       case f::training_info:
         message.fail("training information is not supported", "export the model for inference");
       case f::functions:
-        message.fail("local functions are not supported",
-                     "inline them with onnx.inliner.inline_local_functions");
+        model.functions.push_back(graphs.read_function(
+            message.message("functions", static_cast<std::int64_t>(model.functions.size()))));
+        break;
       default:
         message.skip();
     }

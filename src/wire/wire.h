@@ -35,6 +35,9 @@ struct ReadOptions {
   // Throw when a name is defined twice, never, or after its use. Otherwise such graphs are kept as
   // they are, so that a tool can list everything that is wrong.
   bool check_names = true;
+  // Read functions that have attributes: an attribute of a node that stands for one of its function
+  // is the text "@name". Otherwise they are refused, because they cannot be written.
+  bool function_attributes = false;
 };
 
 // Sizes that a model leaves open are read as symbols of their own, "?0", "?1", …, and written as
@@ -43,8 +46,8 @@ constexpr std::string_view kUnknownDim = "?";
 
 // Reads a model. Tensors are views of the file's mapping or of `bytes`; initializers above
 // 1 MiB may be unaligned. Throws Error E052 for anything truncated, malformed, nested too deeply,
-// or whose external data leaves the model's folder, and for what onnx::Model cannot hold (local
-// functions, sparse and string tensors, training information). Never crashes.
+// or whose external data leaves the model's folder, and for what onnx::Model cannot hold (sparse
+// and string tensors, training information). Never crashes.
 onnx::Model load(const std::filesystem::path& path, const ReadOptions& options = {});
 onnx::Model from_bytes(std::shared_ptr<const std::byte> bytes, std::size_t size,
                        const std::filesystem::path& folder, const ReadOptions& options = {});

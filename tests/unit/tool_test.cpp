@@ -7,14 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "inspect/diff.h"
+#include "inspect/table.h"
 #include "tool/check.h"
-#include "tool/diff.h"
-#include "tool/table.h"
 #include "wire_sample.h"
 
 namespace jaxport::tool {
 namespace {
 
+using inspect::Align;
+using inspect::aligned;
+using inspect::Difference;
+using inspect::differences;
+using inspect::with_separators;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

@@ -211,7 +211,9 @@ TEST(Hostile, malformed_nodes_and_attributes) {
 }
 
 TEST(Hostile, what_a_model_cannot_hold_is_refused) {
-  EXPECT_THAT(read_error(model_of("") + block(25, "")), HasSubstr("local functions"));
+  EXPECT_THAT(read_error(model_of("") + block(25, "")), HasSubstr("a function has no name"));
+  EXPECT_THAT(read_error(model_of("") + block(25, block(1, "f") + block(6, "a"))),
+              HasSubstr("attributes of local functions"));
   EXPECT_THAT(read_error(model_of("") + block(20, "")), HasSubstr("training information"));
   EXPECT_THAT(read_error(model_of(block(15, ""))), HasSubstr("sparse initializers"));
 }

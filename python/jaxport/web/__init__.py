@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import runtime
-from ..compare import compare, example_arguments, model_feeds
+from ..agreement import compare, example_arguments, model_feeds
 from ..inputs import Inputs
 from . import browser
 

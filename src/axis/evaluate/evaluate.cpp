@@ -24,7 +24,7 @@ enum class Bodies : std::uint8_t { kAsTraced, kRegions };
 std::vector<Tensor> evaluate_inside(const Program& program, std::span<const Tensor> inputs,
                                     Expand expand, const DimBindings& outer, Bodies which);
 
-// Bodies of branches and of scans run as the regions that were made of them. A while has no region
+// Bodies of branches, of scans and of marked calls run as the regions that were made of them. A while has no region
 // that corresponds to its body alone, so it runs as it was traced.
 eval::RunRegion region_runner(const PrimInfo& prim, Expand expand) {
   std::vector<const front::Function*> bodies;
@@ -34,6 +34,8 @@ eval::RunRegion region_runner(const PrimInfo& prim, Expand expand) {
     for (const auto& branch : front::CondParams::read(prim.eqn).branches) {
       bodies.push_back(branch.get());
     }
+  } else if (front::function_mark(prim.eqn)) {
+    bodies.push_back(front::get_region(prim.eqn, "jaxpr").get());
   }
   if (bodies.empty() || bodies.size() != prim.regions.size()) return {};
   return [&prim, expand, bodies](const front::Function& body, std::span<const Tensor> operands,

@@ -175,7 +175,7 @@ void Inliner::add(const front::Function& function, const front::Eqn& eqn,
     const auto* call = front::find_call(eqn.primitive);
     auto empty = empty_results(t);
     std::vector<View> results = empty  ? *std::move(empty)
-                                : call ? run(*front::get_region(eqn, call->region), std::move(t.in))
+                                : call ? *translate_call(t, *call)
                                        : translate(t);
     t.require(results.size() == eqn.out.size(), "the number of results does not fit");
     for (std::size_t i = 0; i < results.size(); ++i) {

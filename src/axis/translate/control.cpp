@@ -26,19 +26,20 @@ std::vector<View> joined(std::span<const View> first, std::span<const View> seco
   return all;
 }
 
-// --- cond
-
-Program* branch_region(const Translation& t, const Function& branch) {
-  t.require(branch.params.size() + 1 == t.in.size() && branch.results.size() == t.eqn.out.size(),
-            "a branch has other operands or results");
+// The region of a body that runs once, on the operands from `first` on.
+Program* straight_region(const Translation& t, const Function& body, std::size_t first) {
+  t.require(body.params.size() + first == t.in.size() && body.results.size() == t.eqn.out.size(),
+            "a body has other operands or results");
   RegionBuilder region(t.inliner);
   std::vector<View> arguments;
-  for (std::size_t i = 1; i < t.in.size(); ++i) {
+  for (std::size_t i = first; i < t.in.size(); ++i) {
     arguments.push_back(region.invariant(t.in_type(i), t.in[i]));
   }
-  std::vector<View> results = region.run(branch, std::move(arguments));
-  return t.graph.own(region.finish(std::move(results), types_of(branch, branch.results)));
+  std::vector<View> results = region.run(body, std::move(arguments));
+  return t.graph.own(region.finish(std::move(results), types_of(body, body.results)));
 }
+
+// --- cond
 
 // Takes back what lax.cond and lax.switch do to their operand: a bool becomes an index, and an
 // index is clamped, as the choice of a branch does anyway.
@@ -67,7 +68,7 @@ Views cond(Translation& t) {
   simplify_index(t, branches.size());
   std::vector<Program*> regions;
   regions.reserve(branches.size());
-  for (const front::Region& branch : branches) regions.push_back(branch_region(t, *branch));
+  for (const front::Region& branch : branches) regions.push_back(straight_region(t, *branch, 1));
   return translate_prim(t, std::move(regions));
 }
 
@@ -296,6 +297,12 @@ constexpr TranslationRow kControlRows[] = {
 static_assert(std::ranges::is_sorted(kControlRows, {}, &TranslationRow::primitive));
 
 }  // namespace
+
+Views translate_call(Translation& t, const front::CallRow& call) {
+  const Function& body = *front::get_region(t.eqn, call.region);
+  if (!front::function_mark(t.eqn)) return t.inliner.run(body, std::move(t.in));
+  return translate_prim(t, {straight_region(t, body, 0)});
+}
 
 std::span<const TranslationRow> control_translations() { return kControlRows; }
 

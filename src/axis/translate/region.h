@@ -5,6 +5,7 @@
 // index and a region of scan sees one step of xs. An input whose operand is a constant that no step
 // changes is unused: the region has the constant itself, so that rules see it.
 //
+//   jit    a marked call (front::FunctionMark) has one region: operands -> results
 //   cond   one region for each branch: operands -> results
 //   scan   one region: consts, carry, step of xs -> carry, step of ys
 //   while  two regions over cond_consts, body_consts, carry: -> condition (a scalar), and

@@ -58,6 +58,8 @@ std::span<const TranslationRow> collective_translations();  // collective.cpp
 std::span<const TranslationRow> window_translations();      // window.cpp
 std::span<const TranslationRow> update_translations();      // update.cpp
 Views translate_pointwise(Translation& t);                  // for all rows of pointwise.h
+// Inlines a call; one that is marked to become a function stays a node with a region.
+Views translate_call(Translation& t, const front::CallRow& call);  // control.cpp
 // Whether a primitive is more than a positional node: a call that is inlined, or a row above.
 bool is_translated(std::string_view primitive);
 // A node with positional borders, for everything else.

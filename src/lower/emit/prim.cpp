@@ -125,6 +125,9 @@ Values emit_region(Emission& e, const Node& node, std::size_t region, onnx::Buil
                    const Values& arguments) {
   const Plan& plan = *e.plan.regions.at(node.prim->regions[region]);
   ShapeValues shapes(builder, e.shapes);
+  if (front::function_mark(node.prim->eqn)) {
+    for (const Value& argument : arguments) shapes.add_input(argument, argument.shape());
+  }
   Emission inner{plan, plan.choice, builder, shapes};
   Values results = emit_program(inner, arguments);
   set_origin(e, node);  // the region's nodes had lines of their own

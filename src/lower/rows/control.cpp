@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// If, Loop and Scan. What a body does not change is not carried: the subgraph uses the values of
-// the graph around it.
+// If, Loop, Scan and calls of functions. What the body of a loop or branch does not change is not
+// carried: the subgraph uses the values of the graph around it.
 #include <algorithm>
 
 #include "lower/rows/ctx.h"
@@ -47,6 +47,22 @@ Values branches(Ctx& c, Builder& op, std::size_t first, std::size_t last) {
 }
 
 Results cond(Ctx& c) { return branches(c, c.op, 0, c.region_count()); }
+
+// --- calls that become functions
+
+// The operands are inputs of the body, so that nothing around it is part of the function.
+Results call(Ctx& c) {
+  const auto mark = front::function_mark(c.eqn());
+  if (!mark) c.unsupported("the call is not marked as a function");
+  const Graph body = subgraph(c.op, [&](Builder& op) {
+    Values arguments;
+    for (std::size_t i = 0; i < c.operands().size(); ++i) {
+      arguments.push_back(input(op, c.in_type(i)));
+    }
+    return c.region(0, op, arguments);
+  });
+  return c.op.call_body(mark->domain, mark->name, c.operands(), body, mark->shares);
+}
 
 // --- loops
 
@@ -193,6 +209,7 @@ Results scan(Ctx& c) {
 
 constexpr Row kControlRows[] = {
     {"cond", cond},
+    {"jit", call},
     {"scan", scan},
     {"while", while_loop},
 };

@@ -31,7 +31,7 @@ Value ShapeValues::read(const Source& source) {
 
 Value ShapeValues::dim(const Dim& dim) {
   if (dim.is_static()) return op_.ints({dim.value()});
-  if (outer_) return {&op_, outer_->dim(dim).id()};
+  if (outer_ && !is_told_inside(dim)) return {&op_, outer_->dim(dim).id()};
   auto found = std::ranges::find(known_, dim, &std::pair<Dim, Value>::first);
   if (found != known_.end()) return found->second;
   auto source = std::ranges::find(sources_, dim, &Source::size);
@@ -130,6 +130,14 @@ void ShapeValues::find_solutions() {
   }
 }
 
+bool ShapeValues::is_told_inside(const Dim& dim) {
+  if (sources_.empty()) return false;
+  if (solutions_.empty()) find_solutions();
+  std::vector<std::string> symbols;
+  collect_symbols(dim, symbols);
+  return std::ranges::all_of(symbols, [&](const auto& name) { return solutions_.contains(name); });
+}
+
 Value ShapeValues::symbol(const std::string& name) {
   const auto plain =
       std::ranges::find(sources_, name, [](const Source& s) { return s.size.str(); });
@@ -169,7 +177,10 @@ Value ShapeValues::read_run(const Dims& dims) {
 
 Value ShapeValues::shape(const Dims& dims) {
   const bool is_static = std::ranges::all_of(dims, &Dim::is_static);
-  if (outer_ && !is_static) return {&op_, outer_->shape(dims).id()};
+  const auto is_told = [&](const Dim& dim) { return dim.is_static() || is_told_inside(dim); };
+  if (outer_ && !is_static && !std::ranges::all_of(dims, is_told)) {
+    return {&op_, outer_->shape(dims).id()};
+  }
   if (dims.size() > 1 && !is_static) {
     if (const Value run = read_run(dims)) return run;
   }

@@ -16,7 +16,8 @@ namespace jaxport::lower {
 class ShapeValues {
  public:
   explicit ShapeValues(onnx::Builder& builder) : op_(builder) {}
-  // Inside of a graph: sizes are computed in the main graph, where all of its steps see them.
+  // Inside of a graph: what its own inputs do not tell is computed in the graph around it. Bodies
+  // of control flow add no inputs: their sizes are computed once, where all steps see them.
   ShapeValues(onnx::Builder& builder, ShapeValues& outer) : op_(builder), outer_(&outer) {}
 
   void add_input(onnx::Value input, const Dims& shape);
@@ -38,6 +39,7 @@ class ShapeValues {
   // The shape operand of a Reshape from `from` to `to`, where 0 (copy) and one -1 can say it.
   std::optional<onnx::Value> constant_target(const Dims& from, const Dims& to);
   void find_solutions();
+  bool is_told_inside(const Dim& dim);  // by the inputs of this graph
   onnx::Value symbol(const std::string& name);
   onnx::Value solve(const std::string& name, const Source& source);
   onnx::Value atom(const DimAtom& atom);

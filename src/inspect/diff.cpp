@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two models as lists of facts, compared line by line.
-#include "tool/diff.h"
+#include "inspect/diff.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,9 +11,10 @@
 #include <string_view>
 #include <utility>
 
+#include "inspect/table.h"
 #include "onnx/check.h"
 
-namespace jaxport::tool {
+namespace jaxport::inspect {
 namespace {
 
 using onnx::Graph;
@@ -41,7 +42,10 @@ std::string domain_text(const std::string& domain) { return domain.empty() ? "ai
 // Every node of a graph and of the graphs inside it, in order, as text that says all about it.
 class NodeFacts {
  public:
-  explicit NodeFacts(const Model& model) : model_(model) { add_graph(model.graph, ""); }
+  explicit NodeFacts(const Model& model) : model_(model) {
+    add_graph(model.graph, "");
+    for (const onnx::Function& function : model.functions) add_function(function);
+  }
   Facts take() && { return std::move(facts_); }
 
  private:
@@ -54,6 +58,13 @@ class NodeFacts {
         if (inner != nullptr) add_graph(**inner, fmt::format("{} {} ", what, attr.name));
       }
     }
+  }
+
+  void add_function(const onnx::Function& function) {
+    const std::string what = fmt::format("function {}.{}", function.domain, function.name);
+    facts_.emplace_back(
+        what, fmt::format("({})->({})", names(function.body.inputs), names(function.body.outputs)));
+    add_graph(function.body, what + " ");
   }
 
   std::string text(const Node& node) const {
@@ -126,11 +137,23 @@ Facts border_facts(const Model& model) {
   Facts facts;
   add_border(facts, model, "input", model.graph.inputs);
   add_border(facts, model, "output", model.graph.outputs);
+  return facts;
+}
+
+Facts weight_facts(const Model& model) {
+  Facts facts;
   for (const onnx::Initializer& constant : model.graph.initializers) {
     facts.emplace_back("initializer " + model.values[constant.value].name,
                        initializer_text(constant));
   }
   return facts;
+}
+
+Facts size_facts(const Model& model) {
+  const onnx::Stats stats = onnx::stats(model);
+  return {{"parameters", with_separators(stats.parameters)},
+          {"tensor bytes", with_separators(stats.initializer_bytes)},
+          {"functions", fmt::to_string(model.functions.size())}};
 }
 
 Facts count_facts(const Model& model) {
@@ -142,17 +165,16 @@ Facts count_facts(const Model& model) {
   return facts;
 }
 
-// Facts of both sides with the same key are compared; the order is that of the left side.
-void compare(const Facts& lhs, const Facts& rhs, std::vector<Difference>& into) {
+// Facts of both sides with the same key are one row; the order is that of the left side.
+void pair_up(const Facts& lhs, const Facts& rhs, std::vector<Difference>& into) {
   std::map<std::string_view, std::string_view> left(lhs.begin(), lhs.end());
   std::map<std::string_view, std::string_view> right(rhs.begin(), rhs.end());
   for (const auto& [what, text] : lhs) {
     const auto other = right.find(what);
-    const std::string_view other_text = other == right.end() ? "" : other->second;
-    if (text != other_text) into.push_back({what, text, std::string(other_text)});
+    into.push_back({what, text, other == right.end() ? "" : std::string(other->second)});
   }
   for (const auto& [what, text] : rhs) {
-    if (!left.contains(what) && !text.empty()) into.push_back({what, "", text});
+    if (!left.contains(what)) into.push_back({what, "", text});
   }
 }
 
@@ -169,12 +191,22 @@ std::optional<Difference> first_difference(const Facts& lhs, const Facts& rhs) {
 
 std::vector<Difference> differences(const Model& lhs, const Model& rhs) {
   std::vector<Difference> found;
-  compare(header_facts(lhs), header_facts(rhs), found);
-  compare(border_facts(lhs), border_facts(rhs), found);
-  compare(count_facts(lhs), count_facts(rhs), found);
+  for (const auto facts : {header_facts, border_facts, weight_facts, count_facts}) {
+    pair_up(facts(lhs), facts(rhs), found);
+  }
+  std::erase_if(found, [](const Difference& row) { return row.lhs == row.rhs; });
   const auto node = first_difference(NodeFacts(lhs).take(), NodeFacts(rhs).take());
   if (node) found.push_back(*node);
   return found;
 }
 
-}  // namespace jaxport::tool
+std::vector<Difference> side_by_side(const Model& lhs, const Model& rhs) {
+  std::vector<Difference> rows;
+  for (const auto facts : {header_facts, border_facts, size_facts, count_facts}) {
+    pair_up(facts(lhs), facts(rhs), rows);
+  }
+  std::erase_if(rows, [](const Difference& row) { return row.lhs.empty() && row.rhs.empty(); });
+  return rows;
+}
+
+}  // namespace jaxport::inspect

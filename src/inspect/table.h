@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace jaxport::tool {
+namespace jaxport::inspect {
 
 enum class Align { kLeft, kRight };
 
@@ -15,4 +15,4 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows,
 
 std::string with_separators(std::size_t number);  // "1,234,567"
 
-}  // namespace jaxport::tool
+}  // namespace jaxport::inspect

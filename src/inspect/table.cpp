@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/table.h"
+#include "inspect/table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace jaxport::tool {
+namespace jaxport::inspect {
 
 std::string aligned(const std::vector<std::vector<std::string>>& rows,
                     const std::vector<Align>& alignment) {
@@ -34,4 +34,4 @@ std::string with_separators(std::size_t number) {
   return text;
 }
 
-}  // namespace jaxport::tool
+}  // namespace jaxport::inspect

@@ -6,7 +6,7 @@
 
 #include "onnx/ir.h"
 
-namespace jaxport::tool {
+namespace jaxport::inspect {
 
 // One thing that two models do not share. An empty side: the model does not have it.
 struct Difference {
@@ -18,4 +18,8 @@ struct Difference {
 // the first node that differs. Empty when the models are the same but for source locations.
 std::vector<Difference> differences(const onnx::Model& lhs, const onnx::Model& rhs);
 
-}  // namespace jaxport::tool
+// The same about versions and metadata, inputs and outputs, parameters, nodes and functions,
+// whether or not the models share it.
+std::vector<Difference> side_by_side(const onnx::Model& lhs, const onnx::Model& rhs);
+
+}  // namespace jaxport::inspect

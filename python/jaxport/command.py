@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command jaxport: the C++ program, with what only Python can do."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _core
+from .errors import ConversionError, first_line
+
+_FAILED = 2  # exit code of an error
+
+
+def main() -> int:
+    """Runs the command line of this process."""
+    # Native code does not return to Python between signals: let them end the process.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    sys.path.insert(0, os.getcwd())  # as python -m does, so that a module of the user is found
+    return _core.run_command(sys.argv[1:], _reported(convert), _reported(diff_run))
+
+
+def convert(
+    function: str,
+    inputs: Sequence[str],
+    params: Sequence[str],
+    output: str,
+    remarks: bool,
+    options: dict[str, Any],
+) -> int:
+    """jaxport convert package.module:function --input … -o model.onnx"""
+    from .api import to_onnx
+    from .names import parameter_names
+
+    fn = find_function(function)
+    named = dict(map(parse_input, inputs))
+    if len(named) < len(inputs):
+        raise ConversionError(
+            "E092", "two inputs have one name", help="give each --input a name of its own"
+        )
+    order = parameter_names(fn, len(named))
+    if set(order) != set(named):  # the inputs get other names than the parameters
+        order = list(named)
+    model = to_onnx(
+        fn,
+        [named[name] for name in order],
+        input_params=dict(map(parse_param, params)) or None,
+        input_names=order,
+        return_mode="ir",
+        **options,
+    )
+    model.save(output)
+    times = "  ".join(f"{stage} {seconds:.3f} s" for stage, seconds in model.times.items())
+    print(f"{output}  {model.stats()['nodes']:,} nodes  {os.path.getsize(output):,} bytes  {times}")
+    if remarks:
+        print(model.report)
+    return 0
+
+
+def diff_run(lhs: str, rhs: str) -> int:
+    """jaxport diff --run a.onnx b.onnx"""
+    from .comparison import compare_models
+
+    comparison = compare_models(lhs, rhs)
+    print(comparison)
+    return 0 if comparison.same_values else 1
+
+
+def find_function(text: str) -> Callable[..., Any]:
+    """ "package.module:function" or "package.module:object.method"."""
+    module_name, _, path = text.partition(":")
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ConversionError(
+            "E092",
+            f"module '{module_name}' cannot be imported: {first_line(error)}",
+            help="write package.module:function; the current folder is searched first",
+        ) from error
+    for name in path.split("."):
+        if not hasattr(found, name):
+            names = [n for n, value in vars(found).items() if callable(value) and n[0] != "_"]
+            raise ConversionError(
+                "E092",
+                f"'{module_name}' has no '{path}'",
+                help=f"what can be called there: {', '.join(sorted(names)) or 'nothing'}",
+            )
+        found = getattr(found, name)
+    return found  # type: ignore[no-any-return]
+
+
+def parse_input(text: str) -> tuple[str, Any]:
+    """ "x:Bx28x28x3" or "x:Bx4:int32": the name of an input, and its shape or shape and dtype."""
+    import jax
+
+    name, *parts = text.split(":")
+    if len(parts) not in (1, 2) or not name.isidentifier():
+        raise ConversionError(
+            "E092",
+            f"--input '{text}' cannot be read",
+            help="write name:shape or name:shape:dtype, such as x:Bx28x28x3 or x:Bx4:int32; "
+            "sizes with an x in their name are separated by commas",
+        )
+    sizes = parts[0].split("," if "," in parts[0] else "x") if parts[0] else []
+    shape = tuple(int(size) if size.isdecimal() else size for size in sizes)
+    if len(parts) == 1:
+        return name, shape
+    try:
+        dtype = jax.numpy.dtype(parts[1])
+    except TypeError as error:
+        raise ConversionError(
+            "E092",
+            f"--input '{text}' names no dtype: {first_line(error)}",
+            help="use a name such as float32, bfloat16, int32 or bool",
+        ) from error
+    return name, jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]
+
+
+def parse_param(text: str) -> tuple[str, Any]:
+    """ "deterministic=true": a keyword argument of the function and its value."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise ConversionError(
+            "E092",
+            f"--params '{text}' cannot be read",
+            help="write name=value, such as deterministic=true or scale=0.5",
+        )
+    try:
+        return name, json.loads(value.lower() if value in ("True", "False") else value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _reported(run: Callable[..., int]) -> Callable[..., int]:
+    """Errors of jaxport are printed as the C++ program prints them."""
+
+    def wrapped(*args: Any, **keywords: Any) -> int:
+        try:
+            code = run(*args, **keywords)
+            sys.stdout.flush()
+            return code
+        except ConversionError as error:
+            print(error, file=sys.stderr)
+        except Exception:  # of the user's module or function: where it happened is what helps
+            import traceback
+
+            traceback.print_exc()
+        return _FAILED
+
+    return wrapped
