@@ -118,12 +118,16 @@ def test_marked_again():
         onnx_function(marked, namespace="a", name="g")
 
 
-def test_what_cannot_be_marked():
+def test_class_without_calls_stays_as_it_is():
     class NoCall:
         pass
 
-    with pytest.raises(TypeError, match="cannot be called"):
-        onnx_function(NoCall)
+    assert onnx_function(NoCall) is NoCall
+    with pytest.raises(TypeError):
+        NoCall()()
+
+
+def test_what_cannot_be_marked():
     with pytest.raises(TypeError, match="functions and classes"):
         onnx_function(3)
     with pytest.raises(ValueError, match=r"ai\.onnx"):
@@ -267,6 +271,18 @@ def test_nnx_module_that_is_marked_itself():
     model = check(NnxMlp(8, rngs=nnx.Rngs(0)), [("B", 8)])
     assert functions(model) == ["NnxMlp"]
     assert [i.name for i in model.graph.input] == ["x"]
+
+
+def test_weights_are_numbers_inside():
+    @onnx_function
+    class Table(nnx.Module):
+        def __init__(self):
+            self.periods = nnx.Param(jnp.arange(4.0))
+
+        def __call__(self, x):
+            return x * np.asarray(self.periods[...]).max()  # no tracer could do this
+
+    assert functions(check(Table(), [("B", 4)])) == ["Table"]
 
 
 def test_nnx_state_that_changes():
