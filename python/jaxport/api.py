@@ -17,6 +17,7 @@ from .trace import Traced, trace
 
 _RETURN_MODES = ("proto", "ir", "file")
 _NORMALIZATION_MODES = ("auto", "prefer_native", "force_decomposed")
+_FUNCTIONS = ("marked", "auto")
 _OPSETS = range(17, 27)
 
 
@@ -41,6 +42,7 @@ def to_onnx(
     without_rules: Sequence[str] = (),
     report: Wanted = None,
     target: Literal["onnxruntime", "onnx"] = "onnxruntime",
+    functions: Literal["marked", "auto"] = "marked",
     external_data_threshold: int = EXTERNAL_DATA_THRESHOLD,
     inline_limit: int = INLINE_LIMIT,
     source_locations: bool = True,
@@ -68,6 +70,8 @@ def to_onnx(
             .json, else text), a function that gets a jaxport.Report, or True to print it.
         target: "onnxruntime" computes in wider dtypes where ONNX Runtime has no kernel for a dtype;
             "onnx" uses all that the specification allows.
+        functions: "marked" makes functions of the calls that jaxport.onnx_function marks; "auto"
+            also of what the program repeats, such as the layers of a transformer.
         external_data_threshold: tensors of at least this many bytes may go to "<path>.data".
         inline_limit: they go there once the model would have more bytes than this.
         source_locations: keep the user's source lines in the metadata of nodes.
@@ -87,6 +91,7 @@ def to_onnx(
     )
     _check_options(opset, return_mode, output_path)
     _check_choice("normalization_mode", normalization_mode, _NORMALIZATION_MODES)
+    _check_choice("functions", functions, _FUNCTIONS)
     traced = trace(
         fn,
         inputs,
@@ -95,7 +100,7 @@ def to_onnx(
         given_output_names=output_names,
     )
     rules = (raise_, normalization_mode, list(without_rules))
-    compiled, times = _compile(traced, opset, model_name, rules, target)
+    compiled, times = _compile(traced, opset, model_name, rules, target, functions == "auto")
     model = Model(
         compiled,
         traced.module,
@@ -115,12 +120,17 @@ def to_onnx(
 
 
 def _compile(
-    traced: Traced, opset: int, model_name: str, rules: tuple[bool, str, list[str]], target: str
+    traced: Traced,
+    opset: int,
+    model_name: str,
+    rules: tuple[bool, str, list[str]],
+    target: str,
+    auto_functions: bool,
 ) -> tuple[_core.Model, dict[str, float]]:
     start = time.perf_counter()
     try:
         compiled = _core.compile(
-            traced.module, opset, model_name, *rules, target, lowering.functions()
+            traced.module, opset, model_name, *rules, target, lowering.functions(), auto_functions
         )
     except ConversionError as error:
         raise _explained(error, traced.reader) from traced.reader.cause_of(error)
