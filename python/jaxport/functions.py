@@ -138,11 +138,19 @@ def _marked(fn: Callable[..., Any], mark: Mark) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if not _tracing.value:
             return fn(*args, **kwargs)
-        return _called(fn, mark.text, args, kwargs)
+        return _called(plain, mark.text, (*owner, *args), kwargs)
 
+    plain, owner = _unbound(fn)
     setattr(call, _ATTRIBUTE, mark)
     _marks.append(mark)
     return call
+
+
+def _unbound(fn: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A function and its first arguments: those of a method or of an object that can be called."""
+    if inspect.ismethod(fn):
+        return fn.__func__, (fn.__self__,)
+    return (fn, ()) if inspect.isroutine(fn) else (type(fn).__call__, (fn,))
 
 
 # --- while a conversion traces
@@ -222,6 +230,8 @@ def _called_on_copies(fn: Callable[..., Any], mark: str, args: Any, kwargs: Any)
     may do: the call gets copies that are made inside, and returns what it changed in them."""
     nnx: Any = sys.modules["flax.nnx"]
     modules = _Parts((args, kwargs)).modules
+    if not modules:  # the function found the module by itself
+        return fn(*args, **kwargs)
     graph, state = nnx.split(modules)
     arrays, tree = jax.tree.flatten(state)
     changed: list[int] = []

@@ -302,10 +302,20 @@ def test_nnx_state_that_changes():
         def __call__(self, x):
             return self.counter(x) + self.counter(x)
 
-    model = jaxport.to_onnx(Twice(), [(3,)])
-    session = onnxruntime.InferenceSession(model.SerializeToString())
+    class Inside(nnx.Module):
+        def __init__(self):
+            self.counter = Counter()
+
+        def __call__(self, x):
+            count_twice = onnx_function(lambda y: self.counter(y) + self.counter(y))
+            return count_twice(x)
+
     x = sample((3,))
-    np.testing.assert_allclose(session.run(None, {"x": x})[0], 3 * x, rtol=1e-6)
+    for net in (Twice(), Inside()):
+        model = jaxport.to_onnx(net, [(3,)])
+        assert "Counter" in functions(model)
+        session = onnxruntime.InferenceSession(model.SerializeToString())
+        np.testing.assert_allclose(session.run(None, {"x": x})[0], 3 * x, rtol=1e-6)
 
 
 def test_linen():
