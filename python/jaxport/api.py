@@ -22,6 +22,7 @@ _RETURN_MODES = ("proto", "ir", "file")
 _EXPORT_MODES = ("standard", "web")
 _NORMALIZATION_MODES = ("auto", "prefer_native", "force_decomposed")
 _STATE_MODES = ("frozen", "io")
+_FUNCTIONS = ("marked", "auto")
 _OPSETS = range(17, 27)
 
 
@@ -48,6 +49,7 @@ def to_onnx(
     without_rules: Sequence[str] = (),
     report: WantedReport = None,
     target: Literal["onnxruntime", "onnx"] = "onnxruntime",
+    functions: Literal["marked", "auto"] = "marked",
     external_data_threshold: int = EXTERNAL_DATA_THRESHOLD,
     inline_limit: int = INLINE_LIMIT,
     source_locations: bool = True,
@@ -94,6 +96,8 @@ def to_onnx(
             .json, else text), a function that gets a jaxport.Report, or True to print it.
         target: "onnxruntime" computes in wider dtypes where ONNX Runtime has no kernel for a dtype;
             "onnx" uses all that the specification allows.
+        functions: "marked" makes functions of the calls that jaxport.onnx_function marks; "auto"
+            also of what the program repeats, such as the layers of a transformer.
         external_data_threshold: tensors of at least this many bytes may go to "<path>.data".
         inline_limit: they go there once the model would have more bytes than this.
         source_locations: keep the user's source lines in the metadata of nodes.
@@ -105,6 +109,7 @@ def to_onnx(
     _check_choice("normalization_mode", normalization_mode, _NORMALIZATION_MODES)
     _check_choice("export_mode", export_mode, _EXPORT_MODES)
     _check_choice("state", state, _STATE_MODES)
+    _check_choice("functions", functions, _FUNCTIONS)
     traced = trace(
         fn,
         inputs,
@@ -121,7 +126,7 @@ def to_onnx(
         with open(record_primitive_calls_file, "w", encoding="utf-8") as file:
             file.write(traced.module.text())
     rules = (raise_, normalization_mode, list(without_rules))
-    compiled, times = _compile(traced, opset, model_name, rules, target)
+    compiled, times = _compile(traced, opset, model_name, rules, target, functions == "auto")
     model = Model(
         compiled,
         traced.module,
@@ -145,12 +150,17 @@ def to_onnx(
 
 
 def _compile(
-    traced: Traced, opset: int, model_name: str, rules: tuple[bool, str, list[str]], target: str
+    traced: Traced,
+    opset: int,
+    model_name: str,
+    rules: tuple[bool, str, list[str]],
+    target: str,
+    auto_functions: bool,
 ) -> tuple[_core.Model, dict[str, float]]:
     start = time.perf_counter()
     try:
         compiled = _core.compile(
-            traced.module, opset, model_name, *rules, target, lowering.functions()
+            traced.module, opset, model_name, *rules, target, lowering.functions(), auto_functions
         )
     except ConversionError as error:
         raise _explained(error, traced.reader) from traced.reader.cause_of(error)

@@ -20,6 +20,8 @@ from typing import Any, TypeVar, cast, overload
 
 import jax
 
+from .modules import is_change_of_state
+
 _Target = TypeVar("_Target", bound=Callable[..., Any])
 
 DEFAULT_NAMESPACE = "custom"
@@ -122,9 +124,9 @@ def _domain(namespace: str | None) -> str:
 
 
 def _marked_class(cls: Any, mark: Mark) -> Any:
-    if not any("__call__" in vars(base) for base in cls.__mro__):
-        raise TypeError(f"onnx_function: instances of {cls.__name__} cannot be called")
-    cls.__call__ = _marked(cls.__call__, mark)
+    # jax2onnx accepts classes whose instances are never called, too.
+    if any("__call__" in vars(base) for base in cls.__mro__):
+        cls.__call__ = _marked(cls.__call__, mark)
     setattr(cls, _ATTRIBUTE, mark)
     return cls
 
@@ -136,11 +138,19 @@ def _marked(fn: Callable[..., Any], mark: Mark) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if not _tracing.value:
             return fn(*args, **kwargs)
-        return _called(fn, mark.text, args, kwargs)
+        return _called(plain, mark.text, (*owner, *args), kwargs)
 
+    plain, owner = _unbound(fn)
     setattr(call, _ATTRIBUTE, mark)
     _marks.append(mark)
     return call
+
+
+def _unbound(fn: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A function and its first arguments: those of a method or of an object that can be called."""
+    if inspect.ismethod(fn):
+        return fn.__func__, (fn.__self__,)
+    return (fn, ()) if inspect.isroutine(fn) else (type(fn).__call__, (fn,))
 
 
 # --- while a conversion traces
@@ -184,100 +194,94 @@ def _called(fn: Callable[..., Any], mark: str, args: Any, kwargs: Any) -> Any:
     """fn(*args, **kwargs) as one call of a jitted function whose name is the mark."""
     linen = sys.modules.get("flax.linen")
     if linen is not None and args and isinstance(args[0], linen.Module):
-        parts = _Parts((args[1:], kwargs))
+        # Linen's own jit hands the variables of the module to what is inside.
+        module, *rest = args
+        return _through(
+            lambda inside, given: linen.jit(inside)(module, given), fn, mark, rest, kwargs
+        )
+    try:
+        return _through(lambda inside, given: jax.jit(inside)(given), fn, mark, args, kwargs)
+    except Exception as error:
+        if not is_change_of_state(error):
+            raise
+    return _called_on_copies(fn, mark, args, kwargs)
 
-        def inside_linen(module: Any, arrays: list[Any]) -> Any:
-            rest, named = parts.joined(arrays)
-            return results.split(fn(module, *rest, **named))
 
-        results = _Results()
-        inside_linen.__name__ = mark
-        return results.joined(linen.jit(inside_linen)(args[0], parts.arrays))
-    parts, modules, results = _Parts((args, kwargs)), _Modules((args, kwargs)), _Results()
+def _through(jitted: Any, fn: Callable[..., Any], mark: str, args: Any, kwargs: Any) -> Any:
+    """fn(*args, **kwargs) where jitted(inside, tracers) calls inside(*first, tracers).
 
-    def inside(state: Any, arrays: list[Any]) -> Any:
-        copies = modules.copies(state)
-        given, named = parts.joined(arrays, copies)
-        found = results.split(fn(*given, **named))
-        return found, modules.changes(copies)
+    What it gives as `first` are further arguments of fn, before the others.
+    """
+    given, found = _Parts((args, kwargs)), []
+
+    def inside(*operands: Any) -> Any:
+        *first, tracers = operands
+        rest, named = given.joined(tracers)
+        found.append(_Parts(fn(*first, *rest, **named)))
+        return found[-1].tracers
 
     inside.__name__ = mark
-    found, changes = jax.jit(inside)(modules.state, parts.arrays)
-    modules.change(changes)
-    return results.joined(found)
+    results = jitted(inside, given.tracers)
+    return found[-1].joined(results)
 
 
-def _is_array(leaf: Any) -> bool:
-    return isinstance(leaf, jax.Array)
+def _called_on_copies(fn: Callable[..., Any], mark: str, args: Any, kwargs: Any) -> Any:
+    """The same for modules of Flax NNX that change their state, which only the trace that made it
+    may do: the call gets copies that are made inside, and returns what it changed in them."""
+    nnx: Any = sys.modules["flax.nnx"]
+    modules = _Parts((args, kwargs)).modules
+    if not modules:  # the function found the module by itself
+        return fn(*args, **kwargs)
+    graph, state = nnx.split(modules)
+    arrays, tree = jax.tree.flatten(state)
+    changed: list[int] = []
 
+    def on_copies(given: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+        copies = nnx.merge(graph, jax.tree.unflatten(tree, given))
+        own_args, own_kwargs = _Parts((args, kwargs)).with_modules(copies)
+        result = fn(*own_args, **own_kwargs)
+        new = jax.tree.leaves(nnx.state(copies))
+        changed[:] = [i for i, value in enumerate(new) if value is not given[i]]
+        return result, [new[i] for i in changed]
 
-def _is_nnx(leaf: Any) -> bool:
-    nnx = sys.modules.get("flax.nnx")
-    return nnx is not None and isinstance(leaf, nnx.Module | nnx.Variable)
+    jitted = lambda inside, tracers: jax.jit(inside)(arrays, tracers)  # noqa: E731
+    result, changes = _through(jitted, on_copies, mark, args, kwargs)
+    for i, value in zip(changed, changes, strict=True):
+        arrays[i] = value
+    nnx.update(modules, jax.tree.unflatten(tree, arrays))
+    return result
 
 
 class _Parts:
-    """The arrays of a pytree; all else in it, such as flags and functions, is closed over."""
+    """The tracers and the modules of Flax NNX in a pytree.
 
-    def __init__(self, tree: Any) -> None:
-        self._leaves, self._tree = jax.tree.flatten(tree, is_leaf=_is_nnx)
-        self.arrays = [leaf for leaf in self._leaves if _is_array(leaf)]
-
-    def joined(self, arrays: Sequence[Any], modules: Sequence[Any] = ()) -> Any:
-        """The tree with other arrays and other modules of Flax NNX in it."""
-        rest, copies = iter(arrays), iter(modules)
-        leaves = [
-            next(rest) if _is_array(leaf) else next(copies) if _is_nnx(leaf) else leaf
-            for leaf in self._leaves
-        ]
-        return jax.tree.unflatten(self._tree, leaves)
-
-
-class _Results:
-    """What a function returns: arrays as the results of the call, all else as it was traced."""
-
-    def split(self, tree: Any) -> list[Any]:
-        self._parts = _Parts(tree)
-        return self._parts.arrays
-
-    def joined(self, arrays: Sequence[Any]) -> Any:
-        return self._parts.joined(arrays)
-
-
-class _Modules:
-    """Modules of Flax NNX among the arguments. Their state may change in the trace that made it.
-
-    So the call gets copies that are made inside of its trace, and returns what it changed in them.
+    All else in it (weights, flags, functions) is closed over, so that a function sees it as it does
+    without a mark.
     """
 
     def __init__(self, tree: Any) -> None:
-        leaves = jax.tree.leaves(tree, is_leaf=_is_nnx)
-        self._modules = tuple(leaf for leaf in leaves if _is_nnx(leaf))
-        self.state: Any = None
-        if self._modules:
-            self._nnx: Any = sys.modules["flax.nnx"]
-            self._graph, self.state = self._nnx.split(self._modules)
+        self._leaves, self._tree = jax.tree.flatten(tree, is_leaf=self._is_module)
+        self.tracers = list(filter(self._is_tracer, self._leaves))
+        self.modules = tuple(filter(self._is_module, self._leaves))
 
-    def copies(self, state: Any) -> Sequence[Any]:
-        if not self._modules:
-            return ()
-        self._given = jax.tree.leaves(state)
-        copies: Sequence[Any] = self._nnx.merge(self._graph, state)
-        return copies
+    def joined(self, tracers: Sequence[Any]) -> Any:
+        """The tree with other tracers in it."""
+        return self._replaced(self._is_tracer, tracers)
 
-    def changes(self, copies: Sequence[Any]) -> list[Any]:
-        if not copies:
-            return []
-        leaves, self._state_tree = jax.tree.flatten(self._nnx.state(copies))
-        if len(leaves) != len(self._given):
-            raise NotImplementedError("an onnx_function adds variables to a module of Flax NNX")
-        self._changed = [i for i, new in enumerate(leaves) if new is not self._given[i]]
-        return [leaves[i] for i in self._changed]
+    def with_modules(self, modules: Sequence[Any]) -> Any:
+        """The tree with other modules in it."""
+        return self._replaced(self._is_module, modules)
 
-    def change(self, changes: Sequence[Any]) -> None:
-        if not changes:
-            return
-        leaves = jax.tree.leaves(self.state)
-        for i, value in zip(self._changed, changes, strict=True):
-            leaves[i] = value
-        self._nnx.update(self._modules, jax.tree.unflatten(self._state_tree, leaves))
+    def _replaced(self, is_one: Callable[[Any], bool], others: Sequence[Any]) -> Any:
+        rest = iter(others)
+        leaves = [next(rest) if is_one(leaf) else leaf for leaf in self._leaves]
+        return jax.tree.unflatten(self._tree, leaves)
+
+    @staticmethod
+    def _is_tracer(leaf: Any) -> bool:
+        return isinstance(leaf, jax.core.Tracer)
+
+    @staticmethod
+    def _is_module(leaf: Any) -> bool:
+        nnx = sys.modules.get("flax.nnx")
+        return nnx is not None and isinstance(leaf, nnx.Module | nnx.Variable)

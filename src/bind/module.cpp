@@ -40,7 +40,7 @@ struct CompiledModel {
 CompiledModel compile_module(const front::Module& module, int opset, std::string model_name,
                              bool raise, std::string_view normalization_mode,
                              std::vector<std::string> without_rules, std::string_view target,
-                             const nb::dict& lowerings) {
+                             const nb::dict& lowerings, bool auto_functions) {
   compile::Options options;
   options.opset = opset;
   options.model_name = std::move(model_name);
@@ -49,6 +49,7 @@ CompiledModel compile_module(const front::Module& module, int opset, std::string
   options.raise.without = std::move(without_rules);
   options.target = target::target_from_name(target);
   options.lowerings = user_lowerings(lowerings);
+  options.auto_functions = auto_functions;
   CompiledModel result;
   nb::gil_scoped_release release;
   result.model = compile::compile(module, options, &result.report);
@@ -153,7 +154,7 @@ void define_model(nb::module_& m) {
           "What was raised and what nearly was: rule, reason (empty: raised) and source of each.");
   m.def("compile", &compile_module, nb::arg("module"), nb::arg("opset"), nb::arg("model_name"),
         nb::arg("raise_"), nb::arg("normalization_mode"), nb::arg("without_rules"),
-        nb::arg("target"), nb::arg("lowerings"),
+        nb::arg("target"), nb::arg("lowerings"), nb::arg("auto_functions") = false,
         "Compiles a program to ONNX; other Python threads run meanwhile.");
   m.def(
       "calls",

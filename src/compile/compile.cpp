@@ -9,6 +9,7 @@
 #include "axis/graph/pointwise.h"
 #include "axis/translate/translate.h"
 #include "compile/missing.h"
+#include "front/repeats.h"
 #include "jaxport/error.h"
 #include "jaxport/version.h"
 #include "lower/lower.h"
@@ -79,7 +80,10 @@ onnx::Model compile(const front::Module& module, const Options& options, Report*
   }
   try {
     refuse_problems(module);
-    return run_stages(module, options, report);
+    if (!options.auto_functions) return run_stages(module, options, report);
+    front::Module marked = module;
+    marked.functions[0] = front::with_repeats_marked(std::move(marked.functions.at(0)));
+    return run_stages(marked, options, report);
   } catch (Error& error) {
     note_missing(error, module, options.opset, options.lowerings);
     throw;

@@ -22,6 +22,7 @@ struct Options {
   target::Target target = target::Target::kOnnxRuntime;
   bool native_norms = false;  // see lower::Options
   lower::UserLowerings lowerings = {};
+  bool auto_functions = false;  // what the program repeats becomes a function of the model
 };
 
 // "auto", "prefer_native" or "force_decomposed", checked by the caller.

@@ -107,6 +107,8 @@ Run add_convert(CLI::App& command, const PythonSide& python) {
                   "force_decomposed: arithmetic")
       ->check(CLI::IsMember({"auto", "prefer_native", "force_decomposed"}))
       ->capture_default_str();
+  command.add_flag("--auto-functions", a->compile.auto_functions,
+                   "what the program repeats becomes a function of the model");
   command.add_flag("--remarks", a->remarks, "say what was raised, and what nearly was and why not");
   command
       .add_option("--external-threshold", a->write.external_threshold,

@@ -31,6 +31,8 @@ int main_program(int argc, char** argv) {
   std::string target = "onnxruntime";
   app.add_flag("--no-raise", no_raise, "leave raising out");
   app.add_flag("--remarks", options.remarks, "say why rules that nearly fired did not");
+  app.add_flag("--auto-functions", options.auto_functions,
+               "with --passes: what the program repeats becomes a function");
   app.add_option("--without", options.raise.without, "raise rules to leave out")->delimiter(',');
   app.add_option("--opset", options.opset, "version of the operator set")->capture_default_str();
   app.add_option("--target", target, "what must run the model")->capture_default_str();

@@ -98,8 +98,9 @@ std::string compiled(const front::Module& module, const StageOptions& options) {
     single.dims = module.dims;
     single.locations = module.locations;
     single.functions = {function};
-    return onnx::print(
-        compile::compile(single, {options.opset, function.name, options.raise, options.target}));
+    compile::Options compile{options.opset, function.name, options.raise, options.target};
+    compile.auto_functions = options.auto_functions;
+    return onnx::print(compile::compile(single, compile));
   });
 }
 

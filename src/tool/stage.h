@@ -18,6 +18,7 @@ struct StageOptions {
   raise::Options raise;
   target::Target target = target::Target::kOnnxRuntime;
   bool remarks = false;
+  bool auto_functions = false;
 };
 
 // The compiler up to one stage, and the result as text: all functions of the module, each under a

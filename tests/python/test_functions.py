@@ -118,12 +118,16 @@ def test_marked_again():
         onnx_function(marked, namespace="a", name="g")
 
 
-def test_what_cannot_be_marked():
+def test_class_without_calls_stays_as_it_is():
     class NoCall:
         pass
 
-    with pytest.raises(TypeError, match="cannot be called"):
-        onnx_function(NoCall)
+    assert onnx_function(NoCall) is NoCall
+    with pytest.raises(TypeError):
+        NoCall()()
+
+
+def test_what_cannot_be_marked():
     with pytest.raises(TypeError, match="functions and classes"):
         onnx_function(3)
     with pytest.raises(ValueError, match=r"ai\.onnx"):
@@ -269,6 +273,18 @@ def test_nnx_module_that_is_marked_itself():
     assert [i.name for i in model.graph.input] == ["x"]
 
 
+def test_weights_are_numbers_inside():
+    @onnx_function
+    class Table(nnx.Module):
+        def __init__(self):
+            self.periods = nnx.Param(jnp.arange(4.0))
+
+        def __call__(self, x):
+            return x * np.asarray(self.periods[...]).max()  # no tracer could do this
+
+    assert functions(check(Table(), [("B", 4)])) == ["Table"]
+
+
 def test_nnx_state_that_changes():
     @onnx_function
     class Counter(nnx.Module):
@@ -286,10 +302,20 @@ def test_nnx_state_that_changes():
         def __call__(self, x):
             return self.counter(x) + self.counter(x)
 
-    model = jaxport.to_onnx(Twice(), [(3,)])
-    session = onnxruntime.InferenceSession(model.SerializeToString())
+    class Inside(nnx.Module):
+        def __init__(self):
+            self.counter = Counter()
+
+        def __call__(self, x):
+            count_twice = onnx_function(lambda y: self.counter(y) + self.counter(y))
+            return count_twice(x)
+
     x = sample((3,))
-    np.testing.assert_allclose(session.run(None, {"x": x})[0], 3 * x, rtol=1e-6)
+    for net in (Twice(), Inside()):
+        model = jaxport.to_onnx(net, [(3,)])
+        assert "Counter" in functions(model)
+        session = onnxruntime.InferenceSession(model.SerializeToString())
+        np.testing.assert_allclose(session.run(None, {"x": x})[0], 3 * x, rtol=1e-6)
 
 
 def test_linen():
@@ -369,6 +395,74 @@ def test_nested_functions():
     assert functions(model) == ["NnxMlp", "Outer", "gated"]
     assert calls(model.graph) == ["Outer"]
     assert sorted(calls(function(model, "Outer"))) == ["NnxMlp", "gated"]
+
+
+# --- functions="auto"
+
+
+class Layer(nnx.Module):
+    def __init__(self, features: int, *, rngs: nnx.Rngs):
+        self.norm = nnx.LayerNorm(features, rngs=rngs)
+        self.attention = nnx.MultiHeadAttention(2, features, decode=False, rngs=rngs)
+        self.dense = nnx.Linear(features, features, rngs=rngs)
+
+    def __call__(self, x, deterministic: bool = True):
+        y = self.norm(x)
+        return nnx.gelu(self.dense(self.attention(y, deterministic=deterministic)))
+
+
+def test_auto_finds_layers():
+    net = NnxStack(Layer, 4, 8, rngs=nnx.Rngs(0))
+    model = check(lambda x: jnp.sin(net(x)), [("B", "T", 8)], [sample((2, 5, 8))], functions="auto")
+    assert functions(model) == ["blocks"]
+    assert calls(model.graph) == ["blocks"] * 4
+    assert functions(check(net, [(2, 5, 8)])) == []
+
+
+def test_auto_finds_layers_inside_jit():
+    net = NnxStack(Layer, 3, 8, rngs=nnx.Rngs(0))
+    model = check(jax.jit(lambda x: net(x)), [(2, 5, 8)], functions="auto")
+    assert calls(model.graph) == ["blocks"] * 3
+
+
+def test_auto_finds_equal_calls():
+    @jax.jit
+    def layer(x, weight):
+        for _ in range(4):
+            x = jnp.tanh(x @ weight) + jnp.cos(x)
+        return x
+
+    weights = [sample((4, 4), seed) for seed in range(3)]
+
+    def fn(x):
+        a = layer(x, weights[0])
+        b = jnp.exp(-layer(a + 1, weights[1]))
+        return b, layer(x * b, weights[2])
+
+    model = check(fn, [("B", 4)], functions="auto")
+    assert functions(model) == ["layer"]
+    assert calls(model.graph) == ["layer"] * 3
+
+
+def test_auto_keeps_layers_that_differ():
+    def fn(x):
+        for k in range(4):
+            y = jnp.cos(x * (k + 1)) @ sample((4, 4), k)
+            x = jnp.tanh(y + 1) * jnp.sin(y) + jnp.exp(-jnp.abs(y)) + jnp.square(x)
+        return x
+
+    model = check(fn, [("B", 4)], functions="auto")
+    assert functions(model) == []  # the factor of each layer is another scalar
+
+
+def test_auto_with_marks():
+    model = check(NnxStack(NnxMlp, 3, 8, rngs=nnx.Rngs(0)), [("B", 8)], functions="auto")
+    assert functions(model) == ["NnxMlp", "NnxMlp_2", "NnxMlp_3"]
+
+
+def test_functions_option_is_checked():
+    with pytest.raises(jaxport.ConversionError, match="functions 'all' is unknown"):
+        jaxport.to_onnx(lambda x: x, [(2,)], functions="all")
 
 
 # --- what else knows functions
