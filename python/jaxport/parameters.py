@@ -11,6 +11,7 @@ import fnmatch
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ._jax import REWRITES
 from ._jaxpr import is_call, is_variable, with_results
 from .errors import ConversionError
 
@@ -39,33 +40,49 @@ def lift(jaxpr: Any, path_of: Callable[[Any], str], given: Wanted) -> tuple[Any,
     if not given:
         return jaxpr, {}
     lifting = _Lifting(path_of, wanted_by(given))
-    lifted, paths = lifting.jaxpr(with_results(jaxpr, jaxpr.jaxpr.outvars))
+    body = lifting.body(with_results(jaxpr, jaxpr.jaxpr.outvars))
     for part in given if isinstance(given, Sequence) and not isinstance(given, str) else [given]:
-        if not any(map(wanted_by(part), paths)):
+        if not any(map(wanted_by(part), body.scope)):
             raise _nothing_wanted(part, sorted(lifting.others))
-    return lifted, {path: lifting.arrays[path] for path in paths}
+    return body.taking(body.scope), {path: lifting.arrays[path] for path in body.scope}
+
+
+class _Body:
+    """A jaxpr without its wanted constants, and the variables that stand for them, by path."""
+
+    def __init__(self, jaxpr: Any, scope: dict[str, Any]) -> None:
+        self._jaxpr = jaxpr
+        self.scope = scope
+
+    def taking(self, added: dict[str, Any], *, first: bool = False) -> Any:
+        """The jaxpr with parameters for paths, before or after its own.
+
+        `added` has variables for paths that it does not need.
+        """
+        more = [self.scope.get(path, variable) for path, variable in added.items()]
+        inner = getattr(self._jaxpr, "jaxpr", self._jaxpr)
+        result = inner.replace(invars=[*more, *inner.invars] if first else [*inner.invars, *more])
+        return result if inner is self._jaxpr else self._jaxpr.replace(jaxpr=result)
 
 
 class _Lifting:
     def __init__(self, path_of: Callable[[Any], str], is_wanted: Callable[[str], bool]) -> None:
         self._path_of = path_of
         self._is_wanted = is_wanted
-        self._done: dict[int, tuple[Any, tuple[Any, tuple[str, ...]]]] = {}  # by id, kept alive
+        self._bodies: dict[int, tuple[Any, _Body]] = {}  # by id, with what has it
         self.arrays: dict[str, Any] = {}
         self.others: set[str] = set()
 
-    def jaxpr(self, jaxpr: Any) -> tuple[Any, tuple[str, ...]]:
-        """The same jaxpr with what is wanted as last parameters, and their paths."""
-        if id(jaxpr) not in self._done:
-            self._done[id(jaxpr)] = (jaxpr, self._lifted(jaxpr))
-        return self._done[id(jaxpr)][1]
+    def body(self, jaxpr: Any) -> _Body:
+        if id(jaxpr) not in self._bodies:
+            self._bodies[id(jaxpr)] = (jaxpr, self._body(jaxpr))
+        return self._bodies[id(jaxpr)][1]
 
-    def _lifted(self, jaxpr: Any) -> tuple[Any, tuple[str, ...]]:
-        inner = getattr(jaxpr, "jaxpr", jaxpr)
-        consts = getattr(jaxpr, "consts", [])
+    def _body(self, jaxpr: Any) -> _Body:
+        inner, consts = getattr(jaxpr, "jaxpr", jaxpr), getattr(jaxpr, "consts", [])
         if len(consts) != len(inner.constvars):  # an open jaxpr: its constants are operands
             consts = [None] * len(inner.constvars)
-        scope: dict[str, Any] = {}  # path -> the variable that has it here
+        scope: dict[str, Any] = {}
         equal: dict[Any, Any] = {}  # a second variable of the same array -> the first
         kept = []
         for variable, const in zip(inner.constvars, consts, strict=True):
@@ -76,16 +93,13 @@ class _Lifting:
                 kept.append((variable, const))
         eqns = [self._equation(eqn, scope, equal) for eqn in inner.eqns]
         if not scope:
-            return jaxpr, ()
-        result = inner.replace(
-            constvars=[variable for variable, _ in kept],
-            invars=[*inner.invars, *scope.values()],
-            outvars=_renamed(inner.outvars, equal),
-            eqns=eqns,
-        )
+            return _Body(jaxpr, scope)
+        constvars = [variable for variable, _ in kept]
+        outvars = _renamed(inner.outvars, equal)
+        result = inner.replace(constvars=constvars, outvars=outvars, eqns=eqns)
         if inner is not jaxpr:
             result = jaxpr.replace(jaxpr=result, consts=[const for _, const in kept])
-        return result, tuple(scope)
+        return _Body(result, scope)
 
     def _wanted_path(self, const: Any) -> str:
         path = self._path_of(const)
@@ -98,24 +112,47 @@ class _Lifting:
         return path
 
     def _equation(self, eqn: Any, scope: dict[str, Any], equal: dict[Any, Any]) -> Any:
-        """The equation with what the functions it calls need as last operands."""
-        params, operands = dict(eqn.params), _renamed(eqn.invars, equal)
-        for key, value in eqn.params.items():
-            for nested in value if isinstance(value, tuple | list) else (value,):
-                if not hasattr(nested, "eqns"):
-                    continue
-                lifted, paths = self.jaxpr(nested)
-                if not paths:
-                    continue
-                if not is_call(eqn) or nested is not value:
-                    raise _out_of_reach(paths[0], eqn.primitive.name)
-                params[key] = lifted
-                added = lifted.invars[len(lifted.invars) - len(paths) :]
-                operands += [
-                    scope.setdefault(path, variable)
-                    for path, variable in zip(paths, added, strict=True)
-                ]
+        """The equation, with what the functions inside of it need as further operands."""
+        operands = _renamed(eqn.invars, equal)
+        nested = [part for value in eqn.params.values() for part in _bodies_in(value)]
+        added = {k: v for part in nested for k, v in self.body(part).scope.items()}
+        if not added:
+            return eqn.replace(invars=operands)
+        name = eqn.primitive.name
+        if not is_call(eqn) and name not in ("cond", "scan", "while"):
+            raise _out_of_reach(next(iter(added)), name)
+        values = [scope.setdefault(path, variable) for path, variable in added.items()]
+        params = {
+            key: self._taking(value, added, first=name in ("scan", "while"))
+            for key, value in REWRITES.get(name, _params)(eqn).items()
+        }
+        if name == "scan":
+            params["num_consts"] += len(values)
+            operands = [*values, *operands]
+        elif name == "while":
+            consts = params["cond_nconsts"]
+            params["cond_nconsts"] += len(values)
+            params["body_nconsts"] += len(values)
+            operands = [*values, *operands[:consts], *values, *operands[consts:]]
+        else:
+            operands = [*operands, *values]
         return eqn.replace(invars=operands, params=params)
+
+    def _taking(self, value: Any, added: dict[str, Any], *, first: bool) -> Any:
+        """A parameter of an equation whose jaxprs take further parameters."""
+        if isinstance(value, tuple | list) and _bodies_in(value):
+            return tuple(self.body(part).taking(added, first=first) for part in value)
+        return self.body(value).taking(added, first=first) if _bodies_in(value) else value
+
+
+def _bodies_in(value: Any) -> list[Any]:
+    """The jaxprs that a parameter of an equation is or holds."""
+    parts = value if isinstance(value, tuple | list) else (value,)
+    return [part for part in parts if hasattr(part, "eqns")]
+
+
+def _params(eqn: Any) -> dict[str, Any]:
+    return dict(eqn.params)
 
 
 def _renamed(atoms: Sequence[Any], equal: dict[Any, Any]) -> list[Any]:

@@ -278,6 +278,15 @@ def test_functional_keras_model_with_names_in_dicts(monkeypatch):
     assert (inputs_of(model), outputs_of(model)) == (["a", "b"], ["first", "sum"])
 
 
+def test_keras_on_another_backend(monkeypatch):
+    keras = keras_on_jax(monkeypatch)
+    net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)], name="net")
+    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
+    with pytest.raises(jaxport.ConversionError, match="'net' runs on torch") as caught:
+        jaxport.to_onnx(net, [(1, 4)])
+    assert caught.value.code == "E087"
+
+
 def test_subclassed_keras_model(monkeypatch):
     keras = keras_on_jax(monkeypatch)
 

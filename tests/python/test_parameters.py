@@ -189,14 +189,51 @@ def test_arrays_that_functions_under_jit_close_over():
     assert_close(fed(model, other), 3 * X @ other["WEIGHTS.w"] + other["WEIGHTS.w"][0])
 
 
-def test_an_array_of_a_jitted_function_inside_of_a_loop_is_refused():
-    bias = jnp.ones(4)
-    step = jax.jit(lambda x: x + bias)
+SHIFT, SCALE = jnp.asarray(numbers(4, seed=1)), jnp.asarray(numbers(4, seed=2))
+add = jax.jit(lambda x: x + SHIFT)
+scale = jax.jit(lambda x: x * SCALE)
 
-    def fn(x):
-        return jax.lax.fori_loop(0, 3, lambda _, y: step(y), x)
 
-    with pytest.raises(jaxport.ConversionError, match="'bias' cannot be an input") as caught:
+@pytest.mark.parametrize(
+    ("fn", "names"),
+    [
+        (lambda x: jax.lax.fori_loop(0, 3, lambda _, y: add(y), x), {"SHIFT"}),
+        (lambda x: jax.lax.scan(lambda c, y: (add(c), scale(y)), x[0], x), {"SHIFT", "SCALE"}),
+        (
+            lambda x: jax.lax.while_loop(
+                lambda y: add(y).sum() < 50, lambda y: scale(y) ** 2 + y, x
+            ),
+            {"SHIFT", "SCALE"},
+        ),
+        (lambda x: jax.lax.cond(x.sum() > 0, add, scale, x), {"SHIFT", "SCALE"}),
+        (lambda x: jax.lax.switch(1, [lambda y: y, lambda y: add(add(y))], x), {"SHIFT"}),
+        (lambda x: jax.vmap(lambda y: jax.lax.map(lambda z: z + add(x[0]).sum(), y))(x), {"SHIFT"}),
+    ],
+    ids=["fori_loop", "scan", "while_loop", "cond", "switch", "map under vmap"],
+)
+def test_arrays_that_jitted_functions_hold_inside_of_control_flow(fn, names, monkeypatch):
+    model = check(fn, [(2, 4)], params_as_inputs=True)
+    assert set(inputs_of(model)[1:]) == names
+    other = others_for(model.parameters)
+    given = run_on(model, {"x": X, **other})
+    with monkeypatch.context() as patch:
+        for name, value in other.items():
+            patch.setitem(globals(), name, jnp.asarray(value))
+        jax.clear_caches()  # JAX remembers the arrays that jitted functions held before
+        expected = jax.tree.leaves(fn(X))
+    jax.clear_caches()
+    for have, want in zip(given.values(), expected, strict=True):
+        assert_close(have, want)
+
+
+def test_an_array_that_cannot_be_reached():
+    matrix = 4 * jnp.eye(4)
+    apply = jax.jit(lambda x: matrix @ x)
+
+    def fn(b):
+        return jax.lax.custom_linear_solve(apply, b, lambda _, y: apply(y), symmetric=True)
+
+    with pytest.raises(jaxport.ConversionError, match="'matrix' cannot be an input") as caught:
         jaxport.to_onnx(fn, [(4,)], params_as_inputs=True)
     assert caught.value.code == "E086"
 

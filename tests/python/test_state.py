@@ -127,6 +127,25 @@ def test_nnx_under_jit_hands_on_what_it_does_not_change():
     assert sorted(remarks_of(check(Net(), [("B", 3)]))) == ["bn.mean", "bn.var"]
 
 
+@pytest.mark.skipif(not hasattr(nnx.Variable, "get_value"), reason="new in Flax 0.12")
+def test_a_variable_of_nnx_that_holds_a_tree():
+    class Net(nnx.Module):
+        def __init__(self):
+            self.value = nnx.Variable((jnp.zeros(3), {"steps": jnp.zeros(())}))
+
+        def __call__(self, x):
+            total, steps = self.value.get_value()
+            self.value.set_value((total + x, {"steps": steps["steps"] + 1}))
+            return total + x
+
+    net = Net()
+    model = check(net, [(3,)], state="io")
+    assert inputs_of(model) == ["x", "value.0", "value.1.steps"]
+    results, state = steps_of(model, [batch[0] for batch in BATCHES], "output")
+    assert_close(results[2], sum(batch[0] for batch in BATCHES))
+    assert state["value.1.steps"] == 3
+
+
 def test_keys_that_nobody_draws_from_are_no_inputs():
     net = nnx.RNN(nnx.LSTMCell(3, 4, rngs=nnx.Rngs(0)))
     assert remarks_of(check(net, [(2, 5, 3)])) == ["rngs.count"]

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 
+from ..errors import ConversionError
 from ..names import distinct
 from .program import Program, changed, has_no_variables, loaded
 
@@ -19,6 +20,12 @@ def program(fn: Any) -> Program | None:
     keras = loaded("keras")
     if keras is None or not isinstance(fn, keras.Layer):
         return None
+    if keras.backend.backend() != "jax":
+        raise ConversionError(
+            "E087",
+            f"the Keras model '{fn.name}' runs on {keras.backend.backend()}, not on JAX",
+            help='set the variable KERAS_BACKEND to "jax" before Keras is imported',
+        )
     if not fn.built:
         raise has_no_variables(
             f"the Keras model '{fn.name}'", "call it once, or build it with model.build(shape)"

@@ -14,8 +14,7 @@ from typing import Any
 import jax
 
 from .. import _jax
-from ..names import function_name
-from ..weights import path_name
+from ..names import function_name, path_text
 from .program import Program, changed, loaded
 
 
@@ -41,12 +40,16 @@ def program(fn: Any) -> Program | None:
     return Program(fn, call, (fn,), function_name(fn), state, frozenset(random))
 
 
+def _name(path: tuple[Any, ...]) -> str:
+    """A path without the step from a variable to its value; attributes of modules are keys."""
+    to_value = jax.tree_util.GetAttrKey("value")
+    return path_text([key for key in path if key != to_value])
+
+
 def _leaves(state: Any) -> dict[str, Any]:
     leaves = jax.tree_util.tree_flatten_with_path(state)[0]
-    return {path_name(path): leaf for path, leaf in leaves}
+    return {_name(path): leaf for path, leaf in leaves}
 
 
 def _replaced(state: Any, values: Mapping[str, Any]) -> Any:
-    return jax.tree_util.tree_map_with_path(
-        lambda path, leaf: values.get(path_name(path), leaf), state
-    )
+    return jax.tree_util.tree_map_with_path(lambda path, leaf: values.get(_name(path), leaf), state)
