@@ -138,7 +138,7 @@ def model_feeds(
     names = [value.name for value in session.get_inputs()]
     free = [name for name in names if name not in values]
     arrays = {name: held(name) for name in free[len(feeds) :]}
-    if len(free) < len(feeds) or None in arrays.values():
+    if len(free) < len(feeds) or any(array is None for array in arrays.values()):
         return f"the model has {len(free)} inputs, {len(feeds)} were given"
     values |= dict(zip(free, feeds, strict=False))
     values |= {name: _host(array) for name, array in arrays.items()}

@@ -14,7 +14,8 @@ from typing import Any
 import jax
 
 from .. import _jax
-from ..names import function_name, path_text
+from ..names import function_name
+from ..weights import path_name
 from .program import Program, changed, loaded
 
 
@@ -43,7 +44,7 @@ def program(fn: Any) -> Program | None:
 def _name(path: tuple[Any, ...]) -> str:
     """A path without the step from a variable to its value; attributes of modules are keys."""
     to_value = jax.tree_util.GetAttrKey("value")
-    return path_text([key for key in path if key != to_value])
+    return path_name(tuple(key for key in path if key != to_value))
 
 
 def _leaves(state: Any) -> dict[str, Any]:
