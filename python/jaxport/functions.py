@@ -20,13 +20,17 @@ from typing import Any, TypeVar, cast, overload
 
 import jax
 
-from .modules import is_change_of_state
-
 _Target = TypeVar("_Target", bound=Callable[..., Any])
 
 DEFAULT_NAMESPACE = "custom"
 _ATTRIBUTE = "__onnx_function__"
 _marks: list[Mark] = []  # all that were ever made
+
+
+def _is_change_of_state(error: Exception) -> bool:
+    """Whether tracing failed because a module of Flax NNX changed its own state."""
+    errors = sys.modules.get("flax.errors")
+    return errors is not None and isinstance(error, errors.TraceContextError)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,7 +206,7 @@ def _called(fn: Callable[..., Any], mark: str, args: Any, kwargs: Any) -> Any:
     try:
         return _through(lambda inside, given: jax.jit(inside)(given), fn, mark, args, kwargs)
     except Exception as error:
-        if not is_change_of_state(error):
+        if not _is_change_of_state(error):
             raise
     return _called_on_copies(fn, mark, args, kwargs)
 
