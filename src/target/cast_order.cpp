@@ -33,7 +33,7 @@ bool moves_first_dim(const Node& node) {
 
 class Mover {
  public:
-  explicit Mover(Model& model) : model_(model) {}
+  explicit Mover(Model& model) : model_(model), is_border_(function_borders(model)) {}
 
   bool rewrite(Graph& graph, Builder& op) const {
     std::map<ValueId, Node> transposes;  // by result
@@ -44,7 +44,8 @@ class Mover {
       factors.insert({node.in[0], node.in[1]});
     }
     const auto crashes = [&](const Node& node) {
-      return node.op == "Cast" && transposes.contains(node.in[0]) && factors.contains(node.out[0]);
+      return node.op == "Cast" && transposes.contains(node.in[0]) &&
+             (factors.contains(node.out[0]) || is_border(node.out[0]));
     };
     if (std::ranges::none_of(graph.nodes, crashes)) return false;
     for (Node& node : std::exchange(graph.nodes, {})) {
@@ -55,6 +56,8 @@ class Mover {
   }
 
  private:
+  bool is_border(ValueId id) const { return id < is_border_.size() && is_border_[id]; }
+
   // Makes the Cast of a Transpose a Transpose of a Cast.
   void exchange(Builder& op, Node& cast, const Node& transpose) const {
     op.set_origin(model_.origins[cast.origin]);
@@ -65,6 +68,7 @@ class Mover {
   }
 
   Model& model_;
+  std::vector<bool> is_border_;  // of a function, by value
 };
 
 }  // namespace
