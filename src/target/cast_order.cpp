@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "onnx/expr.h"
+#include "onnx/walk.h"
 #include "target/every_graph.h"
 
 namespace jaxport::target {
@@ -33,7 +34,13 @@ bool moves_first_dim(const Node& node) {
 
 class Mover {
  public:
-  explicit Mover(Model& model) : model_(model), is_border_(function_borders(model)) {}
+  explicit Mover(Model& model) : model_(model), is_border_(function_borders(model)) {
+    onnx::for_each_graph(model.graph, [this](const Graph& graph) {
+      for (const Node& node : graph.nodes) {
+        has_cast_behind_ |= node.op == "Cast" && is_border(node.in[0]);
+      }
+    });
+  }
 
   bool rewrite(Graph& graph, Builder& op) const {
     std::map<ValueId, Node> transposes;  // by result
@@ -47,8 +54,16 @@ class Mover {
       return node.op == "Cast" && transposes.contains(node.in[0]) &&
              (factors.contains(node.out[0]) || is_border(node.out[0]));
     };
-    if (std::ranges::none_of(graph.nodes, crashes)) return false;
+    const auto may_crash = [&](const Node& node) {
+      return has_cast_behind_ && transposes.contains(node.out[0]) && is_border(node.out[0]);
+    };
+    const auto is_rewritten = [&](const Node& node) { return crashes(node) || may_crash(node); };
+    if (std::ranges::none_of(graph.nodes, is_rewritten)) return false;
     for (Node& node : std::exchange(graph.nodes, {})) {
+      if (may_crash(node)) {
+        keep_apart(graph, std::move(node));
+        continue;
+      }
       if (crashes(node)) exchange(op, node, transposes.at(node.in[0]));
       graph.nodes.push_back(std::move(node));
     }
@@ -67,8 +82,25 @@ class Mover {
     cast.attrs = transpose.attrs;
   }
 
+  // The Cast is on the other side of a border: a Concat of one operand keeps the two apart. ONNX
+  // Runtime removes what else changes nothing.
+  void keep_apart(Graph& graph, Node transpose) const {
+    const ValueId out = transpose.out[0];
+    model_.values.push_back({model_.values[out].type, ""});
+    transpose.out[0] = static_cast<ValueId>(model_.values.size() - 1);
+    Node concat;
+    concat.op = "Concat";
+    concat.in = {transpose.out[0]};
+    concat.out = {out};
+    concat.attrs = {{"axis", std::int64_t{0}}};
+    concat.origin = transpose.origin;
+    graph.nodes.push_back(std::move(transpose));
+    graph.nodes.push_back(std::move(concat));
+  }
+
   Model& model_;
-  std::vector<bool> is_border_;  // of a function, by value
+  std::vector<bool> is_border_;   // of a function, by value
+  bool has_cast_behind_ = false;  // some border
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from typing import Any
@@ -235,21 +236,36 @@ def test_scales_beside_a_function_keep_their_digits(place):
     assert len(model.functions) == 1
 
 
-@pytest.mark.parametrize("place", ["transpose", "product", "both", "none"])
-def test_transposed_narrow_operands_of_a_function(place):
-    # ONNX Runtime 1.31 crashes while it loads Transpose, Cast, MatMul.
-    turned = onnx_function(lambda x: jnp.swapaxes(x, 0, 1), name="turned")
-    product = onnx_function(lambda x: x @ jnp.ones((4, 3), jnp.bfloat16), name="product")
-    turn = turned if place in ("transpose", "both") else turned.__wrapped__
-    multiply = product if place in ("product", "both") else product.__wrapped__
+def test_transposed_operands_that_are_converted_beside_a_function(tmp_path):
+    # ONNX Runtime 1.31 crashes while it loads Transpose, Cast, MatMul, wherever functions end.
+    def turn(x):
+        return jnp.transpose(x, (1, 0, 2))
 
-    x = jax.ShapeDtypeStruct((2, 5, 4), jnp.bfloat16)
-    model = jaxport.to_onnx(lambda x: multiply(turn(x)), [x])
-    run = "import sys, onnxruntime; onnxruntime.InferenceSession(sys.stdin.buffer.read())"
-    loaded = subprocess.run(
-        [sys.executable, "-c", run], input=model.SerializeToString(), check=False
-    )
-    assert loaded.returncode == 0
+    def widen(x):
+        return x.astype(jnp.float32)
+
+    def product(x):
+        return x @ jnp.ones((4, 3))
+
+    def composed(program):
+        return lambda x: functools.reduce(lambda y, step: step(y), program, x)
+
+    steps = (turn, widen, product)
+    marked = [onnx_function(step) for step in steps]
+    whole = onnx_function(lambda x: product(widen(x)), name="last_two")
+    programs = [
+        *([*steps[:i], marked[i], *steps[i + 1 :]] for i in range(3)),
+        [turn, whole],
+        [onnx_function(lambda x: widen(turn(x)), name="first_two"), product],
+    ]
+    for i, program in enumerate(programs):
+        x = jax.ShapeDtypeStruct((2, 5, 4), jnp.bfloat16)
+        model = jaxport.to_onnx(composed(program), [x])
+        assert len(model.functions) == 1
+        (tmp_path / f"{i}.onnx").write_bytes(model.SerializeToString())
+    run = "import sys, onnxruntime\nfor path in sys.argv[1:]: onnxruntime.InferenceSession(path)"
+    paths = sorted(map(str, tmp_path.iterdir()))
+    assert subprocess.run([sys.executable, "-c", run, *paths], check=False).returncode == 0
 
 
 def test_options():
