@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "onnx/expr.h"
+#include "onnx/subgraph.h"
 #include "onnx/walk.h"
 #include "target/every_graph.h"
 
@@ -54,24 +55,28 @@ class Mover {
       return node.op == "Cast" && transposes.contains(node.in[0]) &&
              (factors.contains(node.out[0]) || is_border(node.out[0]));
     };
-    const auto may_crash = [&](const Node& node) {
-      return has_cast_behind_ && transposes.contains(node.out[0]) && is_border(node.out[0]);
-    };
     const auto is_rewritten = [&](const Node& node) { return crashes(node) || may_crash(node); };
     if (std::ranges::none_of(graph.nodes, is_rewritten)) return false;
     for (Node& node : std::exchange(graph.nodes, {})) {
-      if (may_crash(node)) {
-        keep_apart(graph, std::move(node));
-        continue;
-      }
       if (crashes(node)) exchange(op, node, transposes.at(node.in[0]));
-      graph.nodes.push_back(std::move(node));
+      if (may_crash(node)) {
+        keep_apart(graph, op, node);
+      } else {
+        graph.nodes.push_back(std::move(node));
+      }
     }
     return true;
   }
 
  private:
   bool is_border(ValueId id) const { return id < is_border_.size() && is_border_[id]; }
+
+  // Whether what the Transpose is merged with may stand behind a border: a Cast, or a product that
+  // has no elements (empty_product.h).
+  bool may_crash(const Node& node) const {
+    return node.op == "Transpose" && moves_first_dim(node) && is_border(node.out[0]) &&
+           (has_cast_behind_ || onnx::can_be_zero(model_.values[node.in[0]].type->shape->front()));
+  }
 
   // Makes the Cast of a Transpose a Transpose of a Cast.
   void exchange(Builder& op, Node& cast, const Node& transpose) const {
@@ -82,20 +87,15 @@ class Mover {
     cast.attrs = transpose.attrs;
   }
 
-  // The Cast is on the other side of a border: a Concat of one operand keeps the two apart. ONNX
-  // Runtime removes what else changes nothing.
-  void keep_apart(Graph& graph, Node transpose) const {
-    const ValueId out = transpose.out[0];
-    model_.values.push_back({model_.values[out].type, ""});
-    transpose.out[0] = static_cast<ValueId>(model_.values.size() - 1);
-    Node concat;
-    concat.op = "Concat";
-    concat.in = {transpose.out[0]};
-    concat.out = {out};
-    concat.attrs = {{"axis", std::int64_t{0}}};
-    concat.origin = transpose.origin;
-    graph.nodes.push_back(std::move(transpose));
-    graph.nodes.push_back(std::move(concat));
+  // A Transpose of one more dim is not merged.
+  void keep_apart(Graph& graph, Builder& op, const Node& transpose) const {
+    op.set_origin(model_.origins[transpose.origin]);
+    std::vector<std::int64_t> order{0};
+    const auto& perm = std::get<std::vector<std::int64_t>>(transpose.attr("perm")->value);
+    for (std::int64_t i : perm) order.push_back(i + 1);
+    const Value more = op.Unsqueeze(Value(&op, transpose.in[0]), op.ints({0}));
+    op.Squeeze(op.Transpose(more, onnx::Args{{"perm", order}}), op.ints({0}));
+    graph.nodes.back().out = transpose.out;
   }
 
   Model& model_;

@@ -268,6 +268,25 @@ def test_transposed_operands_that_are_converted_beside_a_function(tmp_path):
     assert subprocess.run([sys.executable, "-c", run, *paths], check=False).returncode == 0
 
 
+def test_empty_products_beside_a_function():
+    # ONNX Runtime 1.31 divides by 0 in MatMul that is merged with a Transpose of no elements.
+    heads = onnx_function(lambda x: jnp.transpose(x, (1, 0, 2)), name="heads")
+    scores = onnx_function(lambda q, k: q @ jnp.swapaxes(k, 1, 2), name="scores")
+    run = (
+        "import sys, numpy, onnxruntime\n"
+        "session = onnxruntime.InferenceSession(sys.stdin.buffer.read())\n"
+        "session.run(None, {'x': numpy.zeros((0, 3, 4), numpy.float32)})"
+    )
+    for split, score in ((heads, scores.__wrapped__), (heads.__wrapped__, scores)):
+
+        def fn(x, split=split, score=score):
+            return score(split(x), split(x))
+
+        model = check(lambda x: fn(x), [("T", 3, 4)]).SerializeToString()
+        loaded = subprocess.run([sys.executable, "-c", run], input=model, check=False)
+        assert loaded.returncode == 0
+
+
 def test_options():
     def fn(x):
         return jnp.tanh(gated(x @ jnp.ones((4, 3)), x[:, :3]))
