@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -155,7 +156,7 @@ std::uint64_t hash_types(const Function& function, const std::vector<ValueId>& v
 }
 
 struct Run {
-  std::size_t first, period, count;
+  std::size_t first = 0, period = 0, count = 0;
   std::size_t saved() const { return (count - 1) * period; }
 };
 
@@ -180,17 +181,8 @@ class Stretches {
 
   // Makes calls of the stretches that save the most equations. False when there are none.
   bool outline() {
-    const std::optional<Run> found = longest_run();
-    if (!found) return false;
-    const Run run = cut(*found);
-    std::vector<Piece> pieces;
-    for (std::size_t k = 0; k < run.count; ++k)
-      pieces.push_back(piece(run.first + k * run.period, run.period));
-    const auto [first, last] = equal_pieces(pieces);
-    if (last - first < 2) return false;
-    replace(std::span(pieces).subspan(first, last - first), run.first + first * run.period,
-            run.period);
-    return true;
+    const std::vector<Run> found = runs();
+    return std::ranges::any_of(found, [this](const Run& run) { return outline(cut(run)); });
   }
 
  private:
@@ -202,55 +194,75 @@ class Stretches {
     std::vector<std::string> paths;
   };
 
-  // Each distance between equal equations is a period that is tried.
-  std::optional<Run> longest_run() const {
-    std::set<std::size_t> periods;
+  // Distances between an equation and the next equal one, the most frequent first.
+  std::vector<std::size_t> periods() const {
+    constexpr std::size_t kMostPeriods = 64;
+    std::map<std::size_t, std::size_t> votes;
     std::unordered_map<std::uint64_t, std::size_t> latest;  // looked up, never walked
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       const auto [entry, is_new] = latest.try_emplace(tokens_[i], i);
-      if (!is_new && i - entry->second >= kLeastEquations) periods.insert(i - entry->second);
+      if (!is_new && i - entry->second >= kLeastEquations) ++votes[i - entry->second];
       entry->second = i;
     }
-    // Equal equations inside of a layer stand closer: sums of neighbouring distances, too.
-    const std::vector<std::size_t> rare = rarest_positions();
-    for (std::size_t i = 1; i < rare.size(); ++i) {
-      if (rare[i] - rare[i - 1] >= kLeastEquations) periods.insert(rare[i] - rare[i - 1]);
+    std::vector<std::pair<std::size_t, std::size_t>> ordered(votes.begin(), votes.end());
+    std::ranges::stable_sort(ordered, std::greater{}, [](const auto& vote) { return vote.second; });
+    std::vector<std::size_t> result;
+    for (const auto& [period, count] : ordered) result.push_back(period);
+    result.resize(std::min(result.size(), kMostPeriods));
+    return result;
+  }
+
+  // How many equations from `first` on are equal to those one period later.
+  std::size_t matches(std::size_t first, std::size_t period) const {
+    std::size_t length = 0;
+    while (first + length + period < tokens_.size() &&
+           tokens_[first + length] == tokens_[first + length + period]) {
+      ++length;
     }
-    std::optional<Run> best;
-    for (std::size_t period : periods) {
+    return length;
+  }
+
+  // Not itself a repetition, as eight equal calls in a row are.
+  bool is_primitive(std::size_t first, std::size_t period) const {
+    for (std::size_t part = 1; part <= period / 2; ++part) {
+      if (period % part == 0 && matches(first, part) >= period - part) return false;
+    }
+    return true;
+  }
+
+  // What looks like a repetition, the largest first.
+  std::vector<Run> runs() const {
+    constexpr std::size_t kMostTries = 8;
+    std::vector<Run> found;
+    for (std::size_t period : periods()) {
       for (std::size_t i = 0; i + period < tokens_.size();) {
-        std::size_t length = 0;
-        while (i + period + length < tokens_.size() &&
-               tokens_[i + length] == tokens_[i + length + period]) {
-          ++length;
-        }
+        const std::size_t length = matches(i, period);
         const Run run{i, period, (length + period) / period};
-        if (run.count >= 2 && (!best || run.saved() > best->saved())) best = run;
+        if (run.count >= 2 && is_primitive(i, period)) found.push_back(run);
         i += length + 1;
       }
     }
-    return best;
+    std::ranges::stable_sort(found, std::greater{}, &Run::saved);
+    found.resize(std::min(found.size(), kMostTries), Run{});
+    return found;
   }
 
-  // Where the token stands that occurs least often of those that occur at least twice.
-  std::vector<std::size_t> rarest_positions() const {
-    std::map<std::uint64_t, std::vector<std::size_t>> places;
-    for (std::size_t i = 0; i < tokens_.size(); ++i) places[tokens_[i]].push_back(i);
-    const std::vector<std::size_t>* rarest = nullptr;
-    for (const auto& [token, positions] : places) {
-      if (positions.size() < 2) continue;
-      if (!rarest ||
-          std::pair(positions.size(), positions[0]) < std::pair(rarest->size(), (*rarest)[0])) {
-        rarest = &positions;
-      }
+  bool outline(const Run& run) {
+    std::vector<Piece> pieces;
+    for (std::size_t k = 0; k < run.count; ++k) {
+      pieces.push_back(piece(run.first + k * run.period, run.period));
     }
-    return rarest ? *rarest : std::vector<std::size_t>{};
+    const auto [first, last] = equal_pieces(pieces);
+    if (last - first < 2) return false;
+    replace(std::span(pieces).subspan(first, last - first), run.first + first * run.period,
+            run.period);
+    return true;
   }
 
   // The same run from another equation on: where the fewest values cross, and of such cuts where
   // the weights between two have most of their paths in common.
   Run cut(const Run& run) const {
-    const std::size_t end = run.first + run.count * run.period + slack(run);
+    const std::size_t end = run.first + run.period + matches(run.first, run.period);
     Run best = run;
     std::optional<Border> cheapest;
     for (std::size_t shift = 0; shift < run.period; ++shift) {
@@ -262,17 +274,6 @@ class Stretches {
       best = other;
     }
     return best;
-  }
-
-  // How many further equations match behind the last whole stretch.
-  std::size_t slack(const Run& run) const {
-    std::size_t length = 0;
-    const std::size_t end = run.first + run.count * run.period;
-    while (end + length < tokens_.size() &&
-           tokens_[end + length] == tokens_[end + length - run.period]) {
-      ++length;
-    }
-    return length;
   }
 
   bool is_inside(ValueId id, std::size_t first, std::size_t count) const {

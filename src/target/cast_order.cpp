@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "onnx/expr.h"
+#include "onnx/subgraph.h"
+#include "onnx/walk.h"
 #include "target/every_graph.h"
 
 namespace jaxport::target {
@@ -33,7 +35,13 @@ bool moves_first_dim(const Node& node) {
 
 class Mover {
  public:
-  explicit Mover(Model& model) : model_(model) {}
+  explicit Mover(Model& model) : model_(model), is_border_(function_borders(model)) {
+    onnx::for_each_graph(model.graph, [this](const Graph& graph) {
+      for (const Node& node : graph.nodes) {
+        has_cast_behind_ |= node.op == "Cast" && is_border(node.in[0]);
+      }
+    });
+  }
 
   bool rewrite(Graph& graph, Builder& op) const {
     std::map<ValueId, Node> transposes;  // by result
@@ -44,17 +52,32 @@ class Mover {
       factors.insert({node.in[0], node.in[1]});
     }
     const auto crashes = [&](const Node& node) {
-      return node.op == "Cast" && transposes.contains(node.in[0]) && factors.contains(node.out[0]);
+      return node.op == "Cast" && transposes.contains(node.in[0]) &&
+             (factors.contains(node.out[0]) || is_border(node.out[0]));
     };
-    if (std::ranges::none_of(graph.nodes, crashes)) return false;
+    const auto is_rewritten = [&](const Node& node) { return crashes(node) || may_crash(node); };
+    if (std::ranges::none_of(graph.nodes, is_rewritten)) return false;
     for (Node& node : std::exchange(graph.nodes, {})) {
       if (crashes(node)) exchange(op, node, transposes.at(node.in[0]));
-      graph.nodes.push_back(std::move(node));
+      if (may_crash(node)) {
+        keep_apart(graph, op, node);
+      } else {
+        graph.nodes.push_back(std::move(node));
+      }
     }
     return true;
   }
 
  private:
+  bool is_border(ValueId id) const { return id < is_border_.size() && is_border_[id]; }
+
+  // Whether what the Transpose is merged with may stand behind a border: a Cast, or a product that
+  // has no elements (empty_product.h).
+  bool may_crash(const Node& node) const {
+    return node.op == "Transpose" && moves_first_dim(node) && is_border(node.out[0]) &&
+           (has_cast_behind_ || onnx::can_be_zero(model_.values[node.in[0]].type->shape->front()));
+  }
+
   // Makes the Cast of a Transpose a Transpose of a Cast.
   void exchange(Builder& op, Node& cast, const Node& transpose) const {
     op.set_origin(model_.origins[cast.origin]);
@@ -64,7 +87,20 @@ class Mover {
     cast.attrs = transpose.attrs;
   }
 
+  // A Transpose of one more dim is not merged.
+  void keep_apart(Graph& graph, Builder& op, const Node& transpose) const {
+    op.set_origin(model_.origins[transpose.origin]);
+    std::vector<std::int64_t> order{0};
+    const auto& perm = std::get<std::vector<std::int64_t>>(transpose.attr("perm")->value);
+    for (std::int64_t i : perm) order.push_back(i + 1);
+    const Value more = op.Unsqueeze(Value(&op, transpose.in[0]), op.ints({0}));
+    op.Squeeze(op.Transpose(more, onnx::Args{{"perm", order}}), op.ints({0}));
+    graph.nodes.back().out = transpose.out;
+  }
+
   Model& model_;
+  std::vector<bool> is_border_;   // of a function, by value
+  bool has_cast_behind_ = false;  // some border
 };
 
 }  // namespace

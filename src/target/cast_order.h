@@ -9,6 +9,8 @@ namespace jaxport::target {
 // operands of the MatMul differ in rank and the Transpose moves the first dim into the matrices:
 // MatmulTransposeFusion exchanges Cast and Transpose, then sees the ranks and gives up half way.
 // Here the Cast comes first. Returns whether any was moved.
+//
+// A Transpose at the border of a function is kept from what stands on the other side.
 bool cast_before_transposing(onnx::Model& model);
 
 }  // namespace jaxport::target

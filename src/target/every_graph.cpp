@@ -24,4 +24,20 @@ bool rewrite_every_graph(onnx::Model& model, const RewriteGraph& rewrite) {
   return rewritten(model.graph, op, rewrite);
 }
 
+std::vector<bool> function_borders(const onnx::Model& model) {
+  std::vector<bool> is_border;
+  const auto add = [&](const std::vector<onnx::ValueId>& ids) {
+    is_border.resize(model.values.size());
+    for (onnx::ValueId id : ids) is_border[id] = true;
+  };
+  onnx::for_each_graph(model.graph, [&](const onnx::Graph& graph) {
+    for (const onnx::Node& node : graph.nodes) {
+      const onnx::Graph* body = onnx::open_body(node);
+      if (body == nullptr) continue;
+      for (const auto* ids : {&node.in, &node.out, &body->inputs, &body->outputs}) add(*ids);
+    }
+  });
+  return is_border;
+}
+
 }  // namespace jaxport::target

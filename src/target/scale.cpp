@@ -52,10 +52,10 @@ struct Scale {
 
 class Keeper {
  public:
-  explicit Keeper(Model& model) : model_(model) {}
+  explicit Keeper(Model& model) : model_(model), is_border_(function_borders(model)) {}
 
   bool rewrite(Graph& graph, Builder& op) const {
-    if (!has_matmul(graph, model_)) return false;
+    if (is_border_.empty() && !has_matmul(graph, model_)) return false;
     const std::vector<bool> is_kept = kept_apart(graph, op);
     if (std::ranges::find(is_kept, true) == is_kept.end()) return false;
     std::vector<Node> nodes = std::exchange(graph.nodes, {});
@@ -80,6 +80,10 @@ class Keeper {
   std::vector<bool> kept_apart(const Graph& graph, const Builder& op) const {
     std::vector<bool> is_kept(graph.nodes.size()), is_product(model_.values.size());
     std::vector<std::uint32_t> ways(model_.values.size());
+    for (std::size_t id = 0; id < is_border_.size(); ++id) {  // a product may be on the other side
+      is_product[id] = is_border_[id];
+      ways[id] = is_border_[id];
+    }
     for (const Node& node : graph.nodes) {
       if (node.op == "MatMul") is_product[node.out[0]] = true;
       const auto scale = scale_of(op, node);
@@ -138,6 +142,7 @@ class Keeper {
   }
 
   Model& model_;
+  std::vector<bool> is_border_;  // of a function, by value
 };
 
 }  // namespace
