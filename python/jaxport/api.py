@@ -17,7 +17,7 @@ from .trace import Traced, trace
 
 _RETURN_MODES = ("proto", "ir", "file")
 _NORMALIZATION_MODES = ("auto", "prefer_native", "force_decomposed")
-_OPSETS = range(17, 27)
+_OPSETS = range(16, 27)
 
 
 def to_onnx(
@@ -52,7 +52,7 @@ def to_onnx(
         inputs: one entry for each positional argument: a shape such as ("B", 28, 28, 3) with
             integers, names and expressions, a jax.ShapeDtypeStruct, an array, or a pytree of these.
         model_name: the name of the ONNX graph.
-        opset: the ONNX opset to write, 17 to 26.
+        opset: the ONNX opset to write, 16 to 26.
         enable_double_precision: trace with 64-bit types; shapes alone then mean float64.
         return_mode: "proto" gives an onnx.ModelProto, "ir" a jaxport.Model, "file" writes to
             output_path and returns that path.

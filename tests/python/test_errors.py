@@ -294,7 +294,7 @@ def test_arguments_that_do_not_work_yet(argument, value):
 def test_opset_out_of_range(opset):
     error = error_of(jnp.tanh, [(3,)], opset=opset)
     assert error.code == "E011"
-    assert "17 to 26" in error.help
+    assert "16 to 26" in error.help
 
 
 @pytest.mark.parametrize(
