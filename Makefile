@@ -153,6 +153,14 @@ conformance-opsets: build ## a sample of these cases at every opset that changed
 test-conformance: build
 	$(run_conformance) --every 13 --junit $(REPORT)/conformance.xml
 
+# jax2onnx's own models are slow to make; they are remembered as long as its version stays.
+.PHONY: jax2onnx test-jax2onnx
+jax2onnx: build .venv/.bench ## all of jax2onnx's own cases, beside its models; rewrites docs/drop-in.md
+	$(run_conformance) --source jax2onnx
+	$(run_conformance) --source jax2onnx --double
+test-jax2onnx: build .venv/.bench
+	$(run_conformance) --source jax2onnx --every 31 'primitives.*' --junit $(REPORT)/jax2onnx.xml
+
 # The number of programs is fixed in make test, so that a failure repeats; make fuzz takes another
 # seed each day. A find becomes a file that runs by itself.
 .PHONY: fuzz fuzz-raise fuzz-programs test-fuzz test-fuzz-programs

@@ -17,7 +17,7 @@ from onnx import defs, helper
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "src" / "onnx"
-OLDEST_OPSET, NEWEST_OPSET = 17, 26
+OLDEST_OPSET, NEWEST_OPSET = 16, 26
 # ONNX Runtime loads opset 23 with IR version 10, and so do more runtimes than know version 11.
 IR_FLOOR, NEWEST_OPSET_OF_IR_FLOOR = 10, 23
 UNBOUNDED = 0xFFFF

@@ -23,7 +23,7 @@ _EXPORT_MODES = ("standard", "web")
 _NORMALIZATION_MODES = ("auto", "prefer_native", "force_decomposed")
 _STATE_MODES = ("frozen", "io")
 _FUNCTIONS = ("marked", "auto")
-_OPSETS = range(17, 27)
+_OPSETS = range(16, 27)
 
 
 def to_onnx(
@@ -66,7 +66,7 @@ def to_onnx(
             if the function can be traced without their values; otherwise, as everything else, they
             are constants of the model, and the report says so.
         model_name: the name of the ONNX graph.
-        opset: the ONNX opset to write, 17 to 26.
+        opset: the ONNX opset to write, 16 to 26.
         enable_double_precision: trace with 64-bit types; shapes alone then mean float64.
         record_primitive_calls_file: a file for the traced program: each primitive with its
             operands, types, parameters and source line, as .jir text.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operator schemas of ai.onnx for opsets 17 to 26, generated from onnx.defs by
+// Operator schemas of ai.onnx for opsets 16 to 26, generated from onnx.defs by
 // tools/generate_schemas.py.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace jaxport::onnx {
 
-constexpr int kOldestOpset = 17, kNewestOpset = 26;
+constexpr int kOldestOpset = 16, kNewestOpset = 26;
 
 enum class Arity : std::uint8_t { kSingle, kOptional, kVariadic };
 enum class AttrKind : std::uint8_t {

@@ -16,6 +16,7 @@ constexpr Pass kPipeline[] = {
     {"fold_constants", fold_constants},
     {"share_constants", share_constants},
     {"merge_equal_nodes", merge_equal_nodes},
+    {"name_constant_results", name_constant_results},
     {"remove_dead_code", remove_dead_code},
 };
 constexpr int kMostRounds = 4;

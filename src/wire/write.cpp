@@ -64,7 +64,9 @@ std::uint64_t save(const onnx::Model& model, const std::filesystem::path& path,
   }
   ExternalData external(data_path(path).filename().string(), options.external_threshold);
   const Encoder message = encode(model, options.origins, &external);
-  require_protobuf_size(message, "let large tensors go beside it: a lower external_data_threshold, no export_mode=\"web\"");
+  require_protobuf_size(
+      message,
+      "let large tensors go beside it: a lower external_data_threshold, no export_mode=\"web\"");
   if (external.empty()) return save_inline(message, path);
 
   OutputFile data(data_path(path)), file(path);

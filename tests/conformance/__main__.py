@@ -1,32 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs JAX's own cases for its primitives through jaxport and ONNX Runtime.
+"""Runs cases of others through jaxport and ONNX Runtime: JAX's own, and those of jax2onnx.
 
-    PYTHONPATH=tests python -m conformance              all cases; rewrites docs/coverage.md
-    PYTHONPATH=tests python -m conformance --double     all with 64-bit types; their part of it
-    PYTHONPATH=tests python -m conformance --every 11   a sample
-    PYTHONPATH=tests python -m conformance 'sort_*'     cases by pattern, each with its outcome
+    PYTHONPATH=tests python -m conformance                     all of JAX; rewrites docs/coverage.md
+    PYTHONPATH=tests python -m conformance --source jax2onnx   all of jax2onnx; docs/drop-in.md
+    PYTHONPATH=tests python -m conformance --double            with 64-bit types; their part of it
+    PYTHONPATH=tests python -m conformance --every 11          a sample
+    PYTHONPATH=tests python -m conformance 'sort_*'            cases by pattern, with outcomes
 
-Exit code 1: a control has another outcome than it must, or a case fails that known.toml does not
-list.
+Exit code 1: a control has another outcome than it must, or a case fails that the list of the source
+does not expect.
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
+import functools
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conformance.case import Case
+    from conformance.outcome import Outcome
+    from conformance.pool import Start
+    from conformance.results import Results
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "docs" / "coverage.md"
 FOLDER = ROOT / "build" / "conformance"
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("patterns", nargs="*", help="run only cases whose names match")
+    parser.add_argument("--source", choices=("jax", "jax2onnx"), default="jax")
     parser.add_argument("--every", type=int, default=1, help="run every n-th case only")
     parser.add_argument("--failed", action="store_true", help="run again what did not pass")
     parser.add_argument("--fresh", action="store_true", help="forget earlier outcomes")
@@ -41,69 +50,126 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     given = arguments()
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    os.environ["JAX_ENABLE_X64"] = "1" if given.double else "0"  # read once, by every process
+    # Read once, by every process. jax2onnx's cases switch the types themselves.
+    os.environ["JAX_ENABLE_X64"] = "1" if given.double and given.source == "jax" else "0"
 
-    from conformance import report
+    from conformance import drop_in, report
     from conformance.outcome import known_list
+    from conformance.source import SOURCES
 
-    outcomes = run(given)
-    entries = known_list(given.opset)
+    chosen = chosen_cases(given)
+    outcomes = run(given, chosen)
+    entries = known_list(given.opset, SOURCES[given.source].known)
     unexpected = report.surprises(outcomes, entries)
     print(report.tally(outcomes))
-    show("listed in known.toml, but better than that", report.cured(outcomes, entries))
-    show("not listed in known.toml", [f"{o.name}: {o.kind} {o.detail}" for o in unexpected])
+    show("listed as not holding, but better than that", report.cured(outcomes, entries))
+    show("not listed", [f"{o.name}: {o.kind} {o.detail}" for o in unexpected])
+    is_whole = not given.patterns and given.every == 1
+    if given.source == "jax2onnx":
+        comparison = drop_in.Comparison(outcomes, exports(given, chosen if is_whole else []))
+        show("nodes beside jax2onnx's", comparison.summary())
     if given.junit:
         report.write_junit(given.junit, outcomes, entries)
-    if not given.patterns and given.every == 1:
-        write_page(given, outcomes, entries)
-    return 1 if unexpected or not controls_hold(given.opset) else 0
+    if is_whole:
+        if given.source == "jax":
+            parts = report.coverage_page, report.double_part
+        else:
+            parts = comparison.page, comparison.double_part
+        write_page(SOURCES[given.source].page, given, outcomes, entries, *parts)
+    return 1 if unexpected or not controls_hold(given) else 0
 
 
-def write_page(given: argparse.Namespace, outcomes: list, entries: list) -> None:
-    """Replaces the part of docs/coverage.md that this run is about."""
-    from conformance import report
+def write_page(
+    path: Path,
+    given: argparse.Namespace,
+    outcomes: list[Outcome],
+    entries: list,
+    page: Callable[..., str],
+    double_part: Callable[..., str],
+) -> None:
+    """Replaces the part of a page that this run is about."""
+    from conformance.report import DOUBLE_TITLE
 
-    single, title, double = PAGE.read_text().partition(report.DOUBLE_TITLE)
+    text = path.read_text() if path.exists() else ""
+    single, title, double = text.partition(DOUBLE_TITLE)
     if given.double:
-        title, double = report.DOUBLE_TITLE, report.double_part(outcomes, entries)
+        title, double = DOUBLE_TITLE, double_part(outcomes, entries)
     else:
-        single = report.coverage_page(outcomes, entries, given.opset)
-    PAGE.write_text(single.rstrip() + "\n" + (f"\n{title}{double}" if title else ""))
+        single = page(outcomes, entries, given.opset)
+    path.write_text(single.rstrip() + "\n" + (f"\n{title}{double}" if title else ""))
 
 
-def run(given: argparse.Namespace) -> list:
-    """The outcomes of the cases that were asked for, new or remembered, sorted by name."""
-    from conformance import harness, pool
-    from conformance.results import Results
+def chosen_cases(given: argparse.Namespace) -> list[Case]:
+    from conformance import source
 
-    chosen = [
+    cases = source.cases(given.source)
+    if given.source == "jax2onnx":
+        cases = [case for case in cases if case.is_double_variant == given.double]
+    return [
         case
-        for case in harness.cases()[:: given.every]
+        for case in cases[:: given.every]
         if not given.patterns or any(fnmatch.fnmatch(case.name, p) for p in given.patterns)
     ]
+
+
+def run(given: argparse.Namespace, chosen: Sequence[Case]) -> list[Outcome]:
+    """The outcomes of these cases, new or remembered, in order."""
+    from conformance import check
+    from conformance.results import Results, of_jaxport
+    from conformance.source import SOURCES
+
     suffix = "-double" if given.double else ""
-    results = Results(FOLDER / f"opset{given.opset}{suffix}.jsonl", given.fresh)
-    known = results.by_name
-    todo = [
-        pool.Task(case.name, case.group, case.dtype, given.limit)
-        for case in chosen
-        if case.name not in known or (given.failed and known[case.name].kind != "pass")
-    ]
-    for count, outcome in enumerate(pool.run_all(todo, given.jobs, given.opset), 1):
-        results.add(outcome)
-        if count % 100 == 0 or count == len(todo):
-            print(f"{count} of {len(todo)}", flush=True)
+    file = f"{SOURCES[given.source].prefix}opset{given.opset}{suffix}.jsonl"
+    results = Results(FOLDER / file, given.fresh, of_jaxport())
+    again = [o.name for o in results.by_name.values() if given.failed and o.kind != "pass"]
+    start = functools.partial(check.start, given.source, given.opset)
+    gather(given, chosen, results, start, again)
     return [results.by_name[case.name] for case in chosen]
 
 
-def controls_hold(opset: int) -> bool:
+def exports(given: argparse.Namespace, chosen: Sequence[Case]) -> dict[str, Outcome]:
+    """jax2onnx's own models by case: these cases, and all that are remembered."""
+    from conformance import jax2onnx_export
+    from conformance.results import Results, fingerprint
+
+    code = [Path(jax2onnx_export.__file__)]
+    mark = fingerprint(code, ("equinox", "flax", "jax2onnx"))
+    results = Results(FOLDER / "jax2onnx-exports.jsonl", False, mark)
+    gather(given, chosen, results, functools.partial(jax2onnx_export.start, given.opset))
+    return results.by_name
+
+
+def gather(
+    given: argparse.Namespace,
+    chosen: Sequence[Case],
+    results: Results,
+    start: Start,
+    again: Sequence[str] = (),
+) -> None:
+    """Runs what is not remembered, and what is to run again."""
     from conformance import pool
+
+    todo = [
+        pool.Task(case.name, case.group, case.dtype, given.limit)
+        for case in chosen
+        if case.name not in results.by_name or case.name in again
+    ]
+    for count, outcome in enumerate(pool.run_all(todo, given.jobs, start), 1):
+        results.add(outcome)
+        if count % 100 == 0 or count == len(todo):
+            print(f"{count} of {len(todo)}", flush=True)
+
+
+def controls_hold(given: argparse.Namespace) -> bool:
+    from conformance import check, pool
     from conformance.controls import CONTROLS
 
+    if given.source != "jax":  # the judge is the same
+        return True
     wanted = {control.case.name: control.outcome for control in CONTROLS}
     tasks = [pool.Task(c.case.name, c.case.group, c.case.dtype, c.seconds or 120) for c in CONTROLS]
     hold = True
-    for outcome in pool.run_all(tasks, 1, opset):
+    for outcome in pool.run_all(tasks, 1, functools.partial(check.start, "jax", given.opset)):
         if outcome.kind != wanted[outcome.name]:
             hold = False
             print(f"control: {outcome.name} gives {outcome.kind}, not {wanted[outcome.name]}")

@@ -6,30 +6,43 @@ from __future__ import annotations
 import dataclasses
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import jax
 import numpy as np
 import onnx
 import onnxruntime
 
 import jaxport
-from conformance.harness import Case
+from conformance import source
+from conformance.case import Case, Program, nodes
+from conformance.controls import CONTROLS
 from conformance.outcome import Outcome
-from conformance.ties import settled
-from conformance.tolerances import difference
-from jaxport import _jax, runtime
+from jaxport import runtime
+
+
+def start(source_name: str, opset: int) -> Callable[[str], Outcome]:
+    """What a worker process does: from the name of a case or a control to its outcome."""
+    cases = {case.name: case for case in source.cases(source_name)}
+    altered = {control.case.name: control for control in CONTROLS}
+
+    def run(name: str) -> Outcome:
+        if name in altered:
+            return check(altered[name].case, opset, altered[name].alter)
+        return check(cases[name], opset)
+
+    return run
 
 
 def check(
     case: Case, opset: int, alter: Callable[[onnx.ModelProto], None] = lambda model: None
 ) -> Outcome:
     """The outcome of a case at an opset; `alter` changes the model before it is checked."""
-    start = time.perf_counter()
-    kind, detail = _run(case, opset, alter)
-    seconds = round(time.perf_counter() - start, 3)
-    return Outcome(case.name, case.group, case.dtype, kind, _one_line(detail), seconds)
+    begin = time.perf_counter()
+    facts: dict[str, Any] = {}
+    kind, detail = _run(case, opset, alter, facts)
+    seconds = round(time.perf_counter() - begin, 3)
+    return Outcome(case.name, case.group, case.dtype, kind, one_line(detail), seconds, facts)
 
 
 @dataclasses.dataclass
@@ -38,27 +51,40 @@ class _CaseError(Exception):
     detail: str
 
 
-def _run(case: Case, opset: int, alter: Callable[[onnx.ModelProto], None]) -> tuple[str, str]:
+def _run(
+    case: Case, opset: int, alter: Callable[[onnx.ModelProto], None], facts: dict[str, Any]
+) -> tuple[str, str]:
+    refusal: _CaseError | None = None
     try:
-        arguments = case.make_arguments()
-        expected = jax.tree.leaves(jax.jit(case.fn)(*arguments))
+        program = case.program()
+        try:
+            model = _converted(program, opset)
+        except _CaseError as failure:
+            refusal = failure
+        expected = program.expected()  # after the conversion: it may change the state of a module
     except Exception as error:
-        return "not run by jax", f"{type(error).__name__}: {error}"
+        return case.without_jax, f"{type(error).__name__}: {error}"
+    if refusal:
+        return refusal.kind, refusal.detail
     try:
-        model = _converted(case, arguments, opset)
         alter(model)
+        facts.update(program.facts(model))
         _check_model(model)
-        outputs = _outputs(model, [_jax.host_array(value) for value in jax.tree.leaves(arguments)])
-        _compare(case, arguments, expected, outputs)
+        _compare(program, expected, _session(model))
+        _object(program.objection(model), "unlike the case")
     except _CaseError as failure:
         return failure.kind, failure.detail
     return "pass", ""
 
 
-def _converted(case: Case, arguments: list[Any], opset: int) -> onnx.ModelProto:
-    double = bool(jax.config.jax_enable_x64)
+def _object(found: str | None, kind: str) -> None:
+    if found:
+        raise _CaseError(kind, found)
+
+
+def _converted(program: Program, opset: int) -> onnx.ModelProto:
     try:
-        return jaxport.to_onnx(case.fn, arguments, opset=opset, enable_double_precision=double)
+        return jaxport.to_onnx(program.fn, program.inputs, **{"opset": opset, **program.options})
     except jaxport.ConversionError as error:
         raise _CaseError(f"error {error.code}", error.message) from None
     except Exception as error:
@@ -71,55 +97,40 @@ def _check_model(model: onnx.ModelProto) -> None:
     except Exception as error:
         raise _CaseError("checker", str(error)) from None
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
-    for node in _nodes(model.graph):
-        if not onnx.defs.has(node.op_type, max_inclusive_version=opset):
+    for node in nodes(model):
+        if node.domain == "" and not onnx.defs.has(node.op_type, max_inclusive_version=opset):
             raise _CaseError("checker", f"{node.op_type} is newer than opset {opset}")
 
 
-def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    for node in graph.node:
-        if node.domain == "":
-            yield node
-        for attribute in node.attribute:
-            for nested in (attribute.g, *attribute.graphs):
-                yield from _nodes(nested)
-
-
-def _unpacked(want: np.ndarray, have: np.ndarray) -> np.ndarray:
-    """Complex numbers cross the border of a model as a last axis of two parts."""
-    is_packed = np.iscomplexobj(want) and have.dtype == want.real.dtype and have.shape[-1:] == (2,)
-    return np.ascontiguousarray(have).view(want.dtype)[..., 0] if is_packed else have
-
-
-def _outputs(model: onnx.ModelProto, inputs: list[np.ndarray]) -> list[np.ndarray]:
+def _session(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     try:
-        session = onnxruntime.InferenceSession(
+        return onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
     except Exception as error:
         raise _CaseError("not loadable", str(error)) from None
-    try:
-        return list(runtime.run(session, inputs).values())
-    except Exception as error:
-        raise _CaseError("crash", f"ONNX Runtime: {error}") from None
 
 
 def _compare(
-    case: Case, arguments: list[Any], expected: list[Any], outputs: list[np.ndarray]
+    program: Program, expected: list[np.ndarray] | None, session: onnxruntime.InferenceSession
 ) -> None:
+    if expected is None:
+        return
+    in_order = iter(program.arguments)
+    names = [value.name for value in session.get_inputs()]
+    try:
+        inputs = [program.named[n] if n in program.named else next(in_order) for n in names]
+        outputs = list(runtime.run(session, inputs).values())
+    except Exception as error:
+        raise _CaseError("crash", f"ONNX Runtime: {error or type(error).__name__}") from None
     if len(expected) != len(outputs):
         raise _CaseError("wrong value", f"{len(outputs)} outputs, JAX has {len(expected)}")
-    wanted = [np.asarray(value) for value in expected]
-    given = [_unpacked(want, have) for want, have in zip(wanted, outputs, strict=True)]
-    pairs = zip(settled(case, arguments, wanted), settled(case, arguments, given), strict=True)
-    for i, (want, have) in enumerate(pairs):
-        found = difference(want, have, case.group)
-        if found:
-            raise _CaseError("wrong value", f"output {i} {found}")
+    _object(program.difference(expected, outputs), "wrong value")
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """The beginning of a text, fit for a table."""
     return re.sub(r"\s+", " ", text).strip()[:300]

@@ -14,7 +14,8 @@ import numpy as np
 import onnx
 from jax.extend.core import Primitive
 
-from conformance.harness import Case
+from conformance.case import Case, Program
+from conformance.harness import program_of
 
 _unknown_p = Primitive("conformance_unknown")
 _unknown_p.def_abstract_eval(lambda x: x)
@@ -33,11 +34,16 @@ class Control:
 
 
 def _case(name: str, fn: Callable[..., Any]) -> Case:
-    return Case(name, "control", "float32", fn, lambda: [np.linspace(-2, 2, 5, dtype=np.float32)])
+    return _with_arguments(name, lambda: np.linspace(-2, 2, 5, dtype=np.float32), fn)
 
 
-def _with_arguments(name: str, make_arguments: Callable[[], Any]) -> Case:
-    return Case(name, "control", "float32", jax.numpy.sin, lambda: [make_arguments()])
+def _with_arguments(
+    name: str, make_argument: Callable[[], Any], fn: Callable[..., Any] = jax.numpy.sin
+) -> Case:
+    def program() -> Program:
+        return program_of(fn, [make_argument()], "control")
+
+    return Case(name, "control", "float32", program)
 
 
 def _perturb(model: onnx.ModelProto) -> None:

@@ -3,42 +3,49 @@
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import zlib
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import numpy as np
 from jax._src.internal_test_util import test_harnesses
 
-
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """A function with a maker of its arguments. `name` is unique and the same in every process."""
-
-    name: str
-    group: str
-    dtype: str
-    fn: Callable[..., Any]
-    make_arguments: Callable[[], list[Any]]
-    params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+from conformance.case import Case, Program, unpacked
+from conformance.ties import settled
+from conformance.tolerances import difference
+from jaxport import _jax
 
 
 def _case(harness: Any) -> Case:
-    def make_arguments() -> list[Any]:
-        random = np.random.RandomState(zlib.crc32(harness.fullname.encode()))
-        return [jax.tree.map(_array, argument) for argument in harness.dyn_args_maker(random)]
-
     dtype = np.dtype(harness.dtype).name
-    return Case(
-        harness.fullname,
-        harness.group_name,
-        dtype,
-        harness.dyn_fun,
-        make_arguments,
-        harness.params,
-    )
+    return Case(harness.fullname, harness.group_name, dtype, functools.partial(_program, harness))
+
+
+def _program(harness: Any) -> Program:
+    random = np.random.RandomState(zlib.crc32(harness.fullname.encode()))
+    arguments = [jax.tree.map(_array, argument) for argument in harness.dyn_args_maker(random)]
+    return program_of(harness.dyn_fun, arguments, harness.group_name, harness.params)
+
+
+def program_of(fn: Any, arguments: list[Any], group: str, params: Any = None) -> Program:
+    """A function that is compared with itself at the tolerances of a group of primitives."""
+
+    def expected() -> list[np.ndarray]:
+        return list(map(np.asarray, jax.tree.leaves(jax.jit(fn)(*arguments))))
+
+    def compare(wanted: list[np.ndarray], outputs: list[np.ndarray]) -> str | None:
+        given = [unpacked(want, have) for want, have in zip(wanted, outputs, strict=True)]
+        lhs, rhs = (settled(group, params, arguments, side) for side in (wanted, given))
+        for i, (want, have) in enumerate(zip(lhs, rhs, strict=True)):
+            found = difference(want, have, group)
+            if found:
+                return f"output {i} {found}"
+        return None
+
+    feeds = [_jax.host_array(value) for value in jax.tree.leaves(arguments)]
+    options = {"enable_double_precision": bool(jax.config.jax_enable_x64)}
+    return Program(fn, arguments, feeds, expected, compare, options)
 
 
 def _array(leaf: Any) -> Any:

@@ -8,8 +8,7 @@ import fnmatch
 import json
 import tomllib
 from pathlib import Path
-
-LIST = Path(__file__).parent / "known.toml"
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,9 +19,11 @@ class Outcome:
     wrong value     it loads, but gives others
     not loadable    ONNX Runtime refuses it
     checker         it breaks the ONNX specification, or uses an op newer than its opset
+    unlike the case its functions or the sizes of its outputs are not those that the case states
     error E012      jaxport refuses the function with this code
     crash           a process died, or something threw what is no error of ours
     timeout         the case took longer than the limit
+    refused by jax  JAX itself cannot run the case, only a JAX that jax2onnx has patched
     not run by jax  JAX itself cannot run the case; it does not count
     """
 
@@ -32,6 +33,7 @@ class Outcome:
     kind: str
     detail: str = ""
     seconds: float = 0.0
+    facts: dict[str, Any] = dataclasses.field(default_factory=dict)  # what else the report tells
 
     @property
     def counts(self) -> bool:
@@ -61,9 +63,9 @@ class Known:
         )
 
 
-def known_list(opset: int, path: Path = LIST) -> list[Known]:
+def known_list(opset: int, path: Path) -> list[Known]:
     """The entries that speak of an opset."""
-    rows = tomllib.loads(path.read_text())["known"] if path.exists() else []
+    rows = tomllib.loads(path.read_text())["known"]
     entries = [Known(**{**row, "dtypes": tuple(row.get("dtypes", ()))}) for row in rows]
     return [entry for entry in entries if opset <= entry.until_opset]
 

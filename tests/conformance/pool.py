@@ -9,7 +9,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 
 from conformance.outcome import Outcome
@@ -31,25 +31,22 @@ class Task:
         return Outcome(self.name, self.group, self.dtype, kind, detail, seconds)
 
 
-def _work(connection: Connection, opset: int) -> None:
+# What a worker calls first, and what it then calls for each name of a case. It must be picklable.
+Start = Callable[[], Callable[[str], Outcome]]
+
+
+def _work(connection: Connection, start: Start) -> None:
     """A worker: gets names of cases, answers with outcomes, until the other side hangs up."""
     import jax
 
-    from conformance import check, controls, harness
-
-    cases = {case.name: case for case in harness.cases()}
-    altered = {control.case.name: control for control in controls.CONTROLS}
+    run = start()
     connection.send("ready")
     for count in range(1, 1_000_000):
         try:
             name = connection.recv()
         except EOFError:
             return
-        if name in altered:
-            outcome = check.check(altered[name].case, opset, altered[name].alter)
-        else:
-            outcome = check.check(cases[name], opset)
-        connection.send(outcome)
+        connection.send(run(name))
         if count % CASES_BETWEEN_CLEANUPS == 0:
             jax.clear_caches()
 
@@ -57,8 +54,8 @@ def _work(connection: Connection, opset: int) -> None:
 class _Worker:
     """One process; `run` gives an outcome for every task, whatever happens to the process."""
 
-    def __init__(self, opset: int) -> None:
-        self._opset = opset
+    def __init__(self, start: Start) -> None:
+        self._start_work = start
         self._process: multiprocessing.process.BaseProcess | None = None
         self._connection: Connection | None = None
 
@@ -88,7 +85,7 @@ class _Worker:
     def _start(self) -> Connection:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs, self._opset), daemon=True)
+        self._process = context.Process(target=_work, args=(theirs, self._start_work), daemon=True)
         self._process.start()
         theirs.close()
         if not self._connection.poll(START_LIMIT):
@@ -102,7 +99,7 @@ class _Worker:
         return self._process.exitcode
 
 
-def run_all(tasks: Sequence[Task], jobs: int, opset: int) -> Iterator[Outcome]:
+def run_all(tasks: Sequence[Task], jobs: int, start: Start) -> Iterator[Outcome]:
     """Outcomes in the order in which they arise."""
     # One thread for each computation: the parallelism is that of the workers.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -112,7 +109,7 @@ def run_all(tasks: Sequence[Task], jobs: int, opset: int) -> Iterator[Outcome]:
     done: queue.SimpleQueue[Outcome | Exception] = queue.SimpleQueue()
 
     def serve() -> None:
-        worker = _Worker(opset)
+        worker = _Worker(start)
         try:
             while True:
                 done.put(worker.run(waiting.get_nowait()))

@@ -77,7 +77,7 @@ def coverage_page(outcomes: Sequence[Outcome], entries: list[Known], opset: int)
     for group, by_dtype in sorted(groups.items()):
         cells = [_cell(by_dtype.get(dtype, [])) for dtype in present]
         lines.append(f"| {group} | " + " | ".join(cells) + " |")
-    lines += _failures(counted, entries)
+    lines += failures(counted, entries)
     return "\n".join(lines) + "\n"
 
 
@@ -95,7 +95,7 @@ def double_part(outcomes: Sequence[Outcome], entries: list[Known]) -> str:
         "|" + "---|" * len(DOUBLE_DTYPES),
     ]
     cells = [_cell([o.kind == "pass" for o in counted if o.dtype == d]) for d in DOUBLE_DTYPES]
-    lines += ["| " + " | ".join(cells) + " |", *_failures(counted, entries, "###")]
+    lines += ["| " + " | ".join(cells) + " |", *failures(counted, entries, "###")]
     return "\n".join(lines) + "\n"
 
 
@@ -105,7 +105,7 @@ def _cell(results: list[bool]) -> str:
     return f"**{sum(results)}/{len(results)}**"
 
 
-def _failures(outcomes: Sequence[Outcome], entries: list[Known], level: str = "##") -> list[str]:
+def failures(outcomes: Sequence[Outcome], entries: list[Known], level: str = "##") -> list[str]:
     found: dict[tuple[str, str, str], list[Outcome]] = {}
     for o in outcomes:
         if o.kind != "pass":

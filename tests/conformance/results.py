@@ -5,33 +5,44 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
 import jaxport
 from conformance.outcome import Outcome
 
+# The modules here that an outcome depends on; others report.
+DECIDING = (
+    *("case.py", "check.py", "controls.py", "harness.py", "jax2onnx_cases.py", "ties.py"),
+    "tolerances.py",
+)
 
-def fingerprint() -> str:
-    """Changes with whatever can change an outcome: jaxport, the tolerances, other packages."""
+
+def fingerprint(code: Sequence[Path], packages: Sequence[str] = ()) -> str:
+    """Changes with these files and packages, and with the packages that all cases depend on."""
     digest = hashlib.sha256()
-    package = Path(jaxport.__file__).parent
-    folders = [package, *filter(Path.is_dir, package.iterdir()), Path(__file__).parent]
-    code = [path for folder in folders for path in [*folder.glob("*.py"), *folder.glob("*.so")]]
     for path in sorted(code):
         digest.update(path.read_bytes())
-    for name in ("jax", "jaxlib", "numpy", "onnx", "onnxruntime"):
+    for name in (*packages, "jax", "jaxlib", "numpy", "onnx", "onnxruntime"):
         digest.update(f"{name} {metadata.version(name)}\n".encode())
     return digest.hexdigest()[:16]
+
+
+def of_jaxport() -> str:
+    """The fingerprint of outcomes that depend on jaxport, the cases and the tolerances."""
+    package = Path(jaxport.__file__).parent
+    folders = [package, *filter(Path.is_dir, package.iterdir())]
+    code = [path for folder in folders for path in [*folder.glob("*.py"), *folder.glob("*.so")]]
+    return fingerprint([*code, *(Path(__file__).parent / name for name in DECIDING)])
 
 
 class Results:
     """A file of outcomes; those of another fingerprint are forgotten."""
 
-    def __init__(self, path: Path, fresh: bool) -> None:
+    def __init__(self, path: Path, fresh: bool, mark: str) -> None:
         self._path = path
         self.by_name: dict[str, Outcome] = {}
-        mark = fingerprint()
         if not fresh and path.exists():
             self._read(mark)
         path.parent.mkdir(parents=True, exist_ok=True)

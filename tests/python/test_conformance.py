@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from conformance import report
+from conformance import drop_in, jax2onnx_cases, report
 from conformance.outcome import Known, Outcome, explanation, known_list
-from conformance.results import Results, fingerprint
+from conformance.results import Results, of_jaxport
+from conformance.source import SOURCES
 from conformance.tolerances import DEFAULT, WIDER, difference
 
 FAILED = Outcome("sort_stable", "sort", "float32", "error E013", "more than one key")
@@ -69,33 +71,33 @@ def test_a_listed_case_that_passes_is_reported() -> None:
 
 
 def test_the_list_has_reasons_and_no_broken_models() -> None:
-    for entry in known_list(17):
+    for entry in itertools.chain(*(known_list(17, source.known) for source in SOURCES.values())):
         assert entry.reason
-        assert entry.outcome == "wrong value" or entry.outcome.startswith("error E"), entry
+        is_described = entry.outcome in ("wrong value", "refused by jax")
+        assert is_described or entry.outcome.startswith("error E"), entry
 
 
 def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "outcomes.jsonl"
-    Results(path, fresh=True).add(FAILED)
+    Results(path, True, "mark").add(FAILED)
     with path.open("a") as file:
         file.write(PASSED.to_json()[:20])  # the process died while it wrote
-    assert Results(path, fresh=False).by_name == {FAILED.name: FAILED}
-    assert Results(path, fresh=True).by_name == {}
+    assert Results(path, False, "mark").by_name == {FAILED.name: FAILED}
+    assert Results(path, True, "mark").by_name == {}
 
 
 def test_outcomes_of_another_build_are_forgotten(tmp_path: Path) -> None:
     path = tmp_path / "outcomes.jsonl"
-    Results(path, fresh=True).add(FAILED)
-    first, *rest = path.read_text().splitlines()
-    path.write_text("\n".join([first.replace("fingerprint", "mark"), *rest]))
-    assert Results(path, fresh=False).by_name == {}
+    Results(path, True, "mark").add(FAILED)
+    assert Results(path, False, "mark").by_name == {FAILED.name: FAILED}
+    assert Results(path, False, "another mark").by_name == {}
 
 
 def test_every_module_of_the_package_is_in_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     read_bytes = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda p: (read.append(p.name), read_bytes(p))[1])
-    fingerprint()
+    of_jaxport()
     assert {"api.py", "complex_numbers.py", "tolerances.py"} <= set(read)
 
 
@@ -104,3 +106,76 @@ def test_the_page_counts_and_explains() -> None:
     assert "| group | int32 | float32 |" in page
     assert "| sort | 1 | **0/1** |" in page
     assert "| sort | 1 | float32 | error E013 | ties |" in page
+
+
+def sized(name: str, **ops: int) -> Outcome:
+    facts = {"nodes": sum(ops.values()), "ops": ops, "graph": None}
+    return Outcome(name, "primitives.lax", "float32", "pass", facts=facts)
+
+
+def test_a_model_is_compared_with_that_of_jax2onnx() -> None:
+    ours = [sized("a", Add=3, Mul=1), sized("b", Add=1), sized("c", Add=1)]
+    theirs = {"a": sized("a", Add=2), "b": sized("b", Add=4, Mul=4)}
+    comparison = drop_in.Comparison(ours, theirs)
+    assert comparison.summary() == [
+        "at most as many nodes as jax2onnx in 1 of 2 cases (50.0%)",
+        "0.13 times as many in the geometric mean over the 1 cases in which jax2onnx has 8 nodes "
+        "or more",
+        "a: 4, 2: +1 Add, +1 Mul",
+    ]
+    page = comparison.page(ours, [], 23)
+    assert "| primitives.lax | 3 | 3 | 1 | 0 | 1 |  |" in page
+    assert "| 1 | not looked at yet | a | 4, 2: +1 Add, +1 Mul |" in page
+
+
+@pytest.mark.parametrize(
+    ("entry", "names"),
+    [
+        ({}, ["c", "c_f64"]),
+        ({"input_shapes": [("B", 2)]}, ["c_dynamic", "c_dynamic_f64", "c", "c_f64"]),
+        ({"input_shapes": [("B",)], "run_only_dynamic": True}, ["c_dynamic", "c_dynamic_f64"]),
+        ({"run_only_f32_variant": True}, ["c"]),
+        ({"disable_float64_test": True}, ["c"]),
+        ({"run_only_f64_variant": True}, ["c: double"]),
+        ({"enable_double_precision": True}, ["c: double"]),
+        ({"testcase": "c_f64"}, ["c_f64"]),
+    ],
+)
+def test_a_description_of_jax2onnx_is_several_cases(entry: dict, names: list[str]) -> None:
+    variants = list(jax2onnx_cases._variants({"testcase": "c", **entry}, {}))
+    is_named = [v.testcase.endswith("_f64") or not v.double for v in variants]
+    found = [
+        v.testcase if named else f"{v.testcase}: double"
+        for v, named in zip(variants, is_named, strict=True)
+    ]
+    assert found == names
+    assert all(
+        v.double == (name.endswith(("_f64", "double")))
+        for v, name in zip(variants, found, strict=True)
+    )
+
+
+def test_a_case_of_jax2onnx_is_given_sizes_and_dtypes() -> None:
+    entry = {"testcase": "c", "input_shapes": [("B", 4), (2,)], "input_dtypes": [np.float32, int]}
+    dynamic, dynamic_f64, static, _ = jax2onnx_cases._variants(entry, {})
+    shapes = [spec.shape for spec in jax2onnx_cases._specifications(static)]
+    assert shapes == [(3, 4), (2,)]
+    assert [a.shape for a in jax2onnx_cases._arguments(dynamic)] == [(2, 4), (2,)]
+    dtypes = [a.dtype.name for a in jax2onnx_cases._arguments(dynamic_f64)]
+    assert dtypes == ["float64", "int64"]
+
+
+@pytest.mark.parametrize(
+    ("given", "stated", "fits"),
+    [
+        ((3, 4), (3, 4), True),
+        ((3, 4), (4, 3), False),
+        (("B", 4), ("B", 4), True),
+        ((None, 4), ("B", 4), True),
+        ((3, 4), ("B", 4), False),
+        ((3, 4), (jax2onnx_cases.ANY_SIZE, 4), True),
+        ((4,), (4, 4), False),
+    ],
+)
+def test_the_stated_shape_of_an_output_is_compared(given: tuple, stated: tuple, fits: bool) -> None:
+    assert jax2onnx_cases._fits(given, stated) == fits

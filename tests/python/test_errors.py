@@ -293,7 +293,7 @@ def test_images_that_are_none(options, message):
 def test_opset_out_of_range(opset):
     error = error_of(jnp.tanh, [(3,)], opset=opset)
     assert error.code == "E011"
-    assert "17 to 26" in error.help
+    assert "16 to 26" in error.help
 
 
 @pytest.mark.parametrize(

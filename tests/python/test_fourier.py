@@ -42,6 +42,13 @@ CASES = [
         )
         for length in (12, 300, 1031)
     ),
+    case(
+        "a power of two before the op",
+        lambda x: jnp.fft.irfft(jnp.fft.rfft(x)[:, :1025], 2048),
+        [f32(1, 1 << 13)],
+        tolerance="sum",
+        opsets=[16],
+    ),
     case("symbolic length", jnp.fft.fft, [c64(2, "N")], tolerance="sum", sizes=(2, 4, 8)),
     case(
         "symbolic length back", jnp.fft.irfft, [c64(2, "N + 1")], tolerance="sum", sizes=(2, 4, 8)
@@ -74,6 +81,11 @@ def test_only_large_powers_of_two_and_symbolic_lengths_use_the_op():
     assert "DFT" not in ops_of(jnp.fft.rfft, (3, 1000))["ops"]
     assert ops_of(jnp.fft.rfft, (3, 1 << 16))["ops"]["DFT"] == 1
     assert ops_of(jnp.fft.rfft, (3, "N"))["ops"]["DFT"] == 1
+
+
+def test_a_symbolic_length_needs_the_op():
+    with pytest.raises(jaxport.ConversionError, match="needs opset 17"):
+        jaxport.to_onnx(jnp.fft.rfft, [(3, "N")], opset=16)
 
 
 def test_transforms_of_one_length_share_their_constants():

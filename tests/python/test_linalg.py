@@ -6,8 +6,11 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as sl
+import numpy as np
 from jax.lax import linalg as ll
 
+import jaxport
+from jaxport import runtime
 from support.cases import case, check, f32, f64, parity
 
 
@@ -107,6 +110,7 @@ REFLECTIONS = [
     row("tridiagonal", lambda a: ll.tridiagonal(symmetric(a), lower=True), (5, 5)),
     row("tridiagonal, upper", lambda a: ll.tridiagonal(symmetric(a), lower=False), (5, 5)),
     row("householder_product", lambda a, t: ll.householder_product(a, t / 9), (5, 3), (2,)),
+    row("no reflector", lambda a, t: ll.householder_product(a, t), (3, 3), (0,)),
 ]
 
 
@@ -148,6 +152,12 @@ def complex_square(a, b):
     return jax.lax.complex(a, b)
 
 
+def turned(a):
+    """Blocks whose eigenvalues are conjugate: the order of a pair is LAPACK's."""
+    a, b = jnp.abs(a) + 1
+    return jnp.array([[a, b, 1, 2], [-b, a, 3, 1], [0, 0, -a, b], [0, 0, -a, -a]])
+
+
 def eigenvalues(a):
     """What of eigenvalues does not depend on their order, and how far vectors are from being so."""
     values, left, right = ll.eig(a, compute_left_eigenvectors=True)
@@ -173,6 +183,7 @@ def real_schur_form(a):
 
 GENERAL = [
     row("eig", eigenvalues, (5, 5), also=[[(2, 3, 3)], [(1, 1)]]),
+    row("conjugate eigenvalues", lambda a: ll.eig(turned(a))[0], (2,)),
     row("eig of complex numbers", lambda a, b: eigenvalues(complex_square(a, b)), (4, 4), (4, 4)),
     row("eig of a rotation", lambda a: eigenvalues(jnp.roll(jnp.diag(a), 1, 0)), (4,)),
     row("roots", lambda p: jnp.sort(jnp.roots(p, strip_zeros=False).real), (4,)),
@@ -208,3 +219,17 @@ GENERAL = [
 @parity(GENERAL + SYSTEMS + REFLECTIONS + ROTATIONS)
 def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)
+
+
+def test_eigenvalues_by_index():
+    """JAX has them on other devices only."""
+    a = np.random.default_rng(0).normal(size=(5, 5)).astype(np.float32)
+    a += a.T
+
+    def some(a):
+        return ll.eigh(a, subset_by_index=(1, 3))
+
+    model = jaxport.to_onnx(some, [a.shape])
+    vectors, values = runtime.run(runtime.open_session(model), [a]).values()
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(a)[1:3], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(a @ vectors, vectors * values, rtol=1e-4, atol=1e-5)

@@ -246,3 +246,30 @@ def test_equal_draws_are_traced_once(monkeypatch):
 
     jaxport.to_onnx(fn, [random.key(0)])
     assert len(calls) == 2  # one for the split, one for all draws
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_numbers_without_a_key_differ_in_every_run(dtype):
+    def draw(lo, hi):
+        return lax.rng_uniform(lo, hi, (40, 50))
+
+    scalar = jax.ShapeDtypeStruct((), dtype)
+    double = dtype == "float64"
+    model = jaxport.to_onnx(draw, [scalar] * 2, opset=21, enable_double_precision=double)
+    session = runtime.open_session(model)
+    bounds = [np.asarray(bound, dtype) for bound in (2, 5)]
+    (first,), (second,) = (runtime.run(session, bounds).values() for _ in range(2))
+    assert first.dtype == dtype
+    assert (first >= 2).all()
+    assert (first <= 5).all()
+    assert abs(first.astype("float32").mean() - 3.5) < 0.1
+    assert (first != second).any()
+
+
+def test_onnx_runtime_draws_numbers_without_a_key_until_opset_21():
+    def draw(x):
+        return x + lax.rng_uniform(0.0, 1.0, (3,))
+
+    with pytest.raises(jaxport.ConversionError, match="cannot compute RandomUniform"):
+        jaxport.to_onnx(draw, [(3,)], opset=22)
+    jaxport.to_onnx(draw, [(3,)], opset=22, target="onnx")

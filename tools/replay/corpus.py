@@ -16,6 +16,7 @@ from typing import Any
 
 import test_models
 from conformance import harness
+from conformance.case import Case
 from jaxport.trace import trace
 from raising.all_rows import ROWS
 from raising.near_misses import NEAR_MISSES
@@ -48,8 +49,9 @@ def _of_case(case: Any) -> tuple[Callable[..., Any], list[Any]]:
     return case.fn, structs(case.inputs)
 
 
-def _of_jax(case: harness.Case) -> tuple[Callable[..., Any], list[Any]]:
-    return case.fn, case.make_arguments()
+def _of_jax(case: Case) -> tuple[Callable[..., Any], list[Any]]:
+    program = case.program()
+    return program.fn, list(program.inputs)
 
 
 @functools.cache

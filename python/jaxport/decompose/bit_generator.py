@@ -20,6 +20,8 @@ def rng_bit_generator(
     key: jax.Array, *, shape: Sequence[int], dtype: Any, algorithm: Any, out_sharding: Any = None
 ) -> tuple[jax.Array, jax.Array]:
     """(the next key, bits): a key is the words of a 64-bit key and of a 64-bit counter."""
+    if key.size * key.dtype.itemsize != 16:
+        raise NotImplementedError("a key has four words of 32 bits, or two of 64 bits")
     words = _words(key)
     is_wide = jnp.dtype(dtype).itemsize == 8
     generate = _threefry if algorithm.name == "RNG_THREE_FRY" else _philox  # XLA's default on CPU

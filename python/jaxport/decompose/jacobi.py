@@ -61,8 +61,7 @@ def eigh(
 ) -> tuple[jax.Array, jax.Array]:
     """(vectors, values) by two-sided rotations; values ascend."""
     size = a.shape[-1]
-    if subset_by_index not in (None, (0, size)):
-        raise NotImplementedError("subset_by_index has no decomposition")
+    first, end = subset_by_index or (0, size)
     below = jnp.tril(a, -1) if lower else adjoint(jnp.triu(a, 1))
     a = below + adjoint(below) + _diagonal_matrix(diagonal(a))
     enough = (_scale(a) * jnp.finfo(a.dtype).eps)[..., None]
@@ -83,7 +82,7 @@ def eigh(
 
     a, v = _until_idle(rotate, a)
     values = jnp.real(diagonal(a))
-    order = jnp.argsort(values, axis=-1)
+    order = jnp.argsort(values, axis=-1)[..., first:end]
     return _columns(v, order), jnp.take_along_axis(values, order, axis=-1)
 
 

@@ -3,15 +3,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from .._jax import is_symbolic
+
 
 def positions(size: Any) -> jax.Array:
     return lax.iota(jnp.int32, size)
+
+
+def loop(count: Any, step: Callable[[Any, Any], Any], start: Any) -> Any:
+    """fori_loop from 0. JAX traces the step of a loop that never runs, which may index nothing."""
+    if not is_symbolic(count) and count <= 0:
+        return start
+    return lax.fori_loop(0, count, step, start)
 
 
 def row(a: jax.Array, i: Any) -> jax.Array:

@@ -19,6 +19,7 @@ from .matrix import (
     element,
     identity_like,
     is_lower,
+    loop,
     outer,
     positions,
     times_vector,
@@ -61,7 +62,7 @@ def _from_right(a: jax.Array, v: jax.Array, tau: jax.Array) -> jax.Array:
 def geqrf(a: jax.Array) -> tuple[jax.Array, jax.Array]:
     steps = min(a.shape[-2:])
     start = a, jnp.zeros((*a.shape[:-2], steps), a.dtype)
-    return lax.fori_loop(0, steps, lambda k, state: _eliminated(state[0], state[1], k), start)
+    return loop(steps, lambda k, state: _eliminated(state[0], state[1], k), start)
 
 
 def _eliminated(a: jax.Array, taus: jax.Array, k: Any) -> tuple[jax.Array, jax.Array]:
@@ -83,7 +84,7 @@ def householder_product(a: jax.Array, taus: jax.Array) -> jax.Array:
         k = count - 1 - i
         return _from_left(q, column(vectors, k), element(taus, k))
 
-    return lax.fori_loop(0, count, step, identity_like(a, *a.shape[-2:]))
+    return loop(count, step, identity_like(a, *a.shape[-2:]))
 
 
 def _vectors(a: jax.Array) -> jax.Array:
@@ -101,7 +102,7 @@ def ormqr(a: jax.Array, taus: jax.Array, c: jax.Array, *, left: bool, transpose:
         k = count - 1 - i if left != transpose else i
         return apply(c, column(vectors, k), element(taus, k))
 
-    return lax.fori_loop(0, count, step, c)
+    return loop(count, step, c)
 
 
 def qr(
@@ -144,7 +145,7 @@ def geqp3(
         return *_eliminated(a, taus, k), jnp.take_along_axis(order, swap, axis=-1)
 
     start = a, jnp.zeros((*a.shape[:-2], steps), a.dtype), order
-    a, taus, order = lax.fori_loop(0, steps, step, start)
+    a, taus, order = loop(steps, step, start)
     return a, order + 1, taus
 
 
@@ -163,7 +164,7 @@ def hessenberg(a: jax.Array) -> tuple[jax.Array, jax.Array]:
         return both, with_element(taus, k, tau)
 
     start = a, jnp.zeros((*a.shape[:-2], size - 1), a.dtype)
-    return lax.fori_loop(0, size - 1, step, start)
+    return loop(size - 1, step, start)
 
 
 def hessenberg_form(a: jax.Array) -> tuple[jax.Array, jax.Array]:

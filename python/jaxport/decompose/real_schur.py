@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .matrix import column, element, outer, positions, times_vector, vector_times
+from .matrix import column, element, loop, outer, positions, times_vector, vector_times
 from .orthogonal import hessenberg_form
 from .rotation import deflated, rotated
 
@@ -37,7 +37,7 @@ def real_schur(a: jax.Array) -> tuple[jax.Array, jax.Array]:
     h, first, last = _unfinished_rows(form)
     start: State = jnp.int32(0), last, first, h, q
     *_, h, q = lax.while_loop(is_unfinished, sweep, start)
-    return lax.fori_loop(0, size - 1, _standardised, (h, q))
+    return loop(size - 1, _standardised, (h, q))
 
 
 def _unfinished_rows(h: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -95,7 +95,7 @@ def _chased(
         h = h - outer(scaled, vector_times(v, h))
         return h - outer(times_vector(h, v), scaled), q - outer(times_vector(q, v), scaled)
 
-    return lax.fori_loop(0, h.shape[-1] - 1, step, (h, q))
+    return loop(h.shape[-1] - 1, step, (h, q))
 
 
 def _standardised(k: jax.Array, state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .matrix import adjoint, column, diagonal, positions, row, vector_times, with_row
+from .matrix import adjoint, column, diagonal, loop, positions, row, vector_times, with_row
 from .orthogonal import hessenberg_form
 from .real_schur import real_schur
 from .rotation import deflated, rotated
@@ -36,9 +36,8 @@ def eig(
     enable_eigvec_derivs: bool = False,  # jax 0.10
 ) -> tuple[jax.Array, ...]:
     """(values, left vectors, right vectors), the vectors as they are asked for."""
-    form, q = complex_schur(a.astype(jnp.result_type(a.dtype, jnp.complex64)))
-    values = diagonal(form)
-    results = [values if jnp.iscomplexobj(a) else _real_where_close(values)]
+    form, q = complex_schur(a) if jnp.iscomplexobj(a) else _without_blocks(*real_schur(a))
+    results = [diagonal(form)]
     if compute_left_eigenvectors:  # v^H a = w v^H is a^H v = conj(w) v
         mirrored = jnp.flip(adjoint(form), (-1, -2))
         results.append(_unit(q @ jnp.flip(_eigenvectors(mirrored), (-1, -2))))
@@ -47,11 +46,30 @@ def eig(
     return tuple(results)
 
 
-def _real_where_close(values: jax.Array) -> jax.Array:
-    """Eigenvalues of a real matrix: what is real up to rounding is real."""
-    size = jnp.max(jnp.abs(values), axis=-1, keepdims=True, initial=0)
-    is_real = jnp.abs(jnp.imag(values)) <= 4 * jnp.finfo(values.dtype).eps * size
-    return jnp.where(is_real, jnp.real(values).astype(values.dtype), values)
+def _without_blocks(t: jax.Array, q: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A real Schur form as a complex one. Of conjugate eigenvalues the one above is the first.
+
+    A block ((a, b), (c, a)) has the eigenvalues a +- is with s^2 = -bc, and (b, is) is a vector of
+    the first. So the rotation of all blocks at once is real on its diagonal, imaginary beside it.
+    """
+    at = positions(t.shape[-1])
+    is_above, is_below = at == at[:, None] + 1, at + 1 == at[:, None]
+
+    def at_next(x: jax.Array) -> jax.Array:
+        return jnp.sum(jnp.where(is_below, x[..., None, :], 0), axis=-1, dtype=x.dtype)
+
+    b = jnp.sum(jnp.where(is_above, t, 0), axis=-1)
+    c = jnp.sum(jnp.where(is_below, t, 0), axis=-2)
+    is_block, is_end = c != 0, at_next(c) != 0
+    s = jnp.sqrt(jnp.abs(b)) * jnp.sqrt(jnp.abs(c))
+    length = jnp.where(is_block, jnp.hypot(b, s), 1)
+    cosine, sine = jnp.where(is_block, b / length, 0), s / length
+    inside = jnp.where(is_block | is_end, cosine + at_next(cosine), 1)
+    beside = jnp.where(is_below, sine[..., None, :], jnp.where(is_above, sine[..., None], 0))
+    turn = lax.complex(jnp.where(at == at[:, None], inside[..., None], 0), beside)
+    values = lax.complex(diagonal(t), s - at_next(s))
+    form = jnp.triu(adjoint(turn) @ t @ turn, 1)
+    return jnp.where(at == at[:, None], values[..., None], form), q @ turn
 
 
 def complex_schur(a: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -115,7 +133,7 @@ def _chased(
         h, q = rotated(h, q, k, jnp.where(is_idle, 1, x / safe), jnp.where(is_idle, 0, y / safe))
         return h, q, jnp.where(at > k, column(h, k), 0)
 
-    h, q, _ = lax.fori_loop(0, h.shape[-1] - 1, step, (h, q, start))
+    h, q, _ = loop(h.shape[-1] - 1, step, (h, q, start))
     return h, q
 
 
@@ -134,7 +152,7 @@ def _eigenvectors(t: jax.Array) -> jax.Array:
         inside = -vector_times(row(above, i), x) / apart
         return with_row(x, i, jnp.where(at > i, inside, jnp.where(at == i, 1, 0)))
 
-    return lax.fori_loop(0, size, step, jnp.zeros_like(t))
+    return loop(size, step, jnp.zeros_like(t))
 
 
 def _unit(v: jax.Array) -> jax.Array:

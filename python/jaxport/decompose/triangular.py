@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from .matrix import (
     column,
     diagonal,
     element,
     is_lower,
+    loop,
     outer,
     positions,
     row,
@@ -37,7 +37,7 @@ def cholesky(a: jax.Array) -> jax.Array:
         below = jnp.where(positions(size) >= j, rest / pivot.astype(a.dtype), 0)
         return with_column(factor, j, below)
 
-    factor = lax.fori_loop(0, size, step, jnp.zeros_like(a))
+    factor = loop(size, step, jnp.zeros_like(a))
     is_factor = jnp.all(jnp.real(diagonal(factor)) > 0, axis=-1)[..., None, None]
     return jnp.where(is_factor, jnp.where(is_lower(a), factor, a), jnp.nan)
 
@@ -56,7 +56,7 @@ def cholesky_update(r: jax.Array, w: jax.Array) -> jax.Array:
         c, s = jnp.where(is_kept, 1, x / safe), jnp.where(is_kept, 0, y / safe)
         return with_row(factor, k, c * old + s * rest), c * rest - s * old
 
-    return lax.fori_loop(0, size, step, (r, w))[0]
+    return loop(size, step, (r, w))[0]
 
 
 def symmetric_product(a: jax.Array, c: jax.Array, *, alpha: float, beta: float) -> jax.Array:
@@ -95,7 +95,7 @@ def _forward(a: jax.Array, b: jax.Array, unit_diagonal: bool) -> jax.Array:
         rest = row(b, i) - vector_times(row(below, i), x)
         return with_row(x, i, rest if unit_diagonal else rest / element(pivots, i)[..., None])
 
-    return lax.fori_loop(0, a.shape[-1], step, jnp.zeros_like(b))
+    return loop(a.shape[-1], step, jnp.zeros_like(b))
 
 
 def lu(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -122,7 +122,7 @@ def lu(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
 
     batch = a.shape[:-2]
     start = a, jnp.zeros((*batch, steps), jnp.int32), jnp.broadcast_to(at, (*batch, rows))
-    return lax.fori_loop(0, steps, step, start)
+    return loop(steps, step, start)
 
 
 def _magnitude(x: jax.Array) -> jax.Array:
@@ -144,4 +144,4 @@ def lu_pivots_to_permutation(pivots: jax.Array, *, permutation_size: int) -> jax
         is_pivot = positions(permutation_size) == element(pivots, k)[..., None]
         return _swapped(order[..., None], k, is_pivot)[..., 0]
 
-    return lax.fori_loop(0, pivots.shape[-1], step, order)
+    return loop(pivots.shape[-1], step, order)

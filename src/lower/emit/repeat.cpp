@@ -52,4 +52,30 @@ Value repeated(onnx::Builder& op, const Value& x, const Ints& times) {
                             shape);
 }
 
+std::optional<Ints> tiles_of(const Arrangement& to, const LabelSet& mine, const Dims& sizes) {
+  Ints times;
+  bool tiles = false;
+  for (const Labels& dim : to) {
+    const Labels kept = mine.keep(dim);
+    Dim count = 1;
+    for (Label label : dim) {
+      if (!mine.has(label)) count = count * sizes[static_cast<std::size_t>(label)];
+    }
+    const bool trails = std::equal(kept.rbegin(), kept.rend(), dim.rbegin());
+    if (!count.is_static() || (!count.is_one() && !trails)) return std::nullopt;
+    tiles |= !count.is_one() && !kept.empty();
+    times.push_back(count.value());
+  }
+  return tiles ? std::optional(times) : std::nullopt;
+}
+
+// ONNX Runtime has kernels for all other dtypes that JAX has.
+bool has_tile(DType dtype) { return dtype != DType::kF16 && dtype != DType::kBF16; }
+
+Value tiled(onnx::Builder& op, const Value& x, const Ints& times) {
+  Dims shape = x.shape();
+  for (std::size_t i = 0; i < times.size(); ++i) shape[i] = shape[i] * times[i];
+  return op.call_with_shape("Tile", {x, op.ints(times)}, {}, shape);
+}
+
 }  // namespace jaxport::lower

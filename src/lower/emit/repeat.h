@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repetitions: jnp.repeat, a broadcast along the end of each dim.
+// Repetitions: jnp.repeat, a broadcast along the end of each dim, and jnp.tile, one along its
+// front.
 #pragma once
 
 #include <optional>
@@ -22,5 +23,14 @@ bool has_repeat(const onnx::Builder& op, DType dtype);
 // Every element of dim i times[i] times, by Resize.
 onnx::Value repeated(onnx::Builder& op, const onnx::Value& x,
                      const std::vector<std::int64_t>& times);
+
+// How often each dim of a layout repeats the whole dim of a value that has the labels `mine`.
+// nullopt when no dim of several elements is repeated, or other labels are missing.
+std::optional<std::vector<std::int64_t>> tiles_of(const Arrangement& to, const LabelSet& mine,
+                                                  const Dims& sizes);
+// Whether tiled() can repeat elements of this dtype.
+bool has_tile(DType dtype);
+// Dim i times[i] times, by Tile.
+onnx::Value tiled(onnx::Builder& op, const onnx::Value& x, const std::vector<std::int64_t>& times);
 
 }  // namespace jaxport::lower

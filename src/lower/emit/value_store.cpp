@@ -146,6 +146,10 @@ Value ValueStore::bring_full(const Edge& edge, const Dims& sizes, const Arrangem
   if (repeats && !is_constant(edge) && has_repeat(op_, edge.node->dtype)) {
     return repeated(op_, bring(edge, sizes, restricted(to, mine)), *repeats);
   }
+  const auto tiles = tiles_of(to, mine, sizes);
+  if (tiles && !is_constant(edge) && has_tile(edge.node->dtype)) {
+    return tiled(op_, bring(edge, sizes, restricted(to, mine)), *tiles);
+  }
   Arrangement before, after;  // Expand turns the unit dims of `before` into the missing labels
   bool missing = false;
   for (const Labels& labels : to) {

@@ -2,12 +2,41 @@
 // Comparisons, selections and logic.
 #include <algorithm>
 
-#include "lower/rows/ctx.h"
+#include "lower/rows/float_bits.h"
 
 namespace jaxport::lower {
 namespace {
 
-Results ne(Ctx& c) { return c.op.Not(equal(c.in(0), c.in(1))); }
+bool is_zero(Ctx& c, const Value& x) {
+  const Tensor* known = c.op.known(x);
+  return known != nullptr && known->is_scalar() && known->at(0) == 0;
+}
+
+// A number is true when it is not 0.
+Results ne(Ctx& c) {
+  auto [x, y] = c.in<2>();
+  if (is_zero(c, x)) std::swap(x, y);
+  const bool is_truth = is_zero(c, y) && x.dtype() != DType::kBool;
+  return is_truth ? cast(x, DType::kBool) : c.op.Not(equal(x, y));
+}
+
+// x before y in the total order -NaN < -inf < … < -0 < 0 < … < inf < NaN. Before opset 26 no op
+// sees the sign of a NaN. Equal numbers have other reciprocals when they are -0 and 0.
+Value is_before(Ctx& c, const Value& x, const Value& y) {
+  if (!is_float(x.dtype())) return x < y;
+  if (c.op.opset() >= 26) return total_order(c, x) < total_order(c, y);
+  const Value is_sign = equal(x, y) & (reciprocal(x) < reciprocal(y));
+  return (x < y) | is_sign | (is_nan(y) & c.op.Not(is_nan(x)));
+}
+Results lt_to(Ctx& c) { return is_before(c, c.in(0), c.in(1)); }
+Results le_to(Ctx& c) { return c.op.Not(is_before(c, c.in(1), c.in(0))); }
+
+Results eq_to(Ctx& c) {
+  auto [x, y] = c.in<2>();
+  if (!is_float(x.dtype())) return equal(x, y);
+  if (c.op.opset() >= 26) return equal(total_order(c, x), total_order(c, y));
+  return (equal(x, y) & equal(reciprocal(x), reciprocal(y))) | (is_nan(x) & is_nan(y));
+}
 
 // A truth value takes the logical op, an integer the bitwise one.
 template <OpName Logical, OpName Bitwise>
@@ -43,11 +72,14 @@ constexpr Row kCompareRows[] = {
     {"and", logic<"And", "BitwiseAnd">, 18},
     {"and", logic_only<"And">},
     {"eq", same<"Equal">},
+    {"eq_to", eq_to},
     {"ge", same<"GreaterOrEqual">},
     {"gt", same<"Greater">},
     {"is_finite", is_finite},
     {"le", same<"LessOrEqual">},
+    {"le_to", le_to},
     {"lt", same<"Less">},
+    {"lt_to", lt_to},
     {"ne", ne},
     {"not", logic<"Not", "BitwiseNot">, 18},
     {"not", logic_only<"Not">},

@@ -76,4 +76,12 @@ Value float_from_bits(Ctx& c, Value bits, DType dtype) {
   return cast(where(negative, -size, size), dtype);
 }
 
+Value total_order(Ctx& c, const Value& x) {
+  const bool is_double = x.dtype() == DType::kF64;
+  const Value bits = c.op.BitCast(is_double ? x : cast(x, DType::kF32),
+                                  onnx::Args{{"to", is_double ? DType::kI64 : DType::kI32}});
+  const Value sign = like(bits, is_double ? -0x1p63 : -0x1p31), is_negative = bits < 0;
+  return where(is_negative, c.op.BitwiseNot(bits - sign), bits);
+}
+
 }  // namespace jaxport::lower

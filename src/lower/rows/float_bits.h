@@ -18,4 +18,7 @@ Value bits_of_float(Ctx& c, Value x);
 // The float of `dtype` with these bits, which are an i64 (non-negative but for f64).
 Value float_from_bits(Ctx& c, Value bits, DType dtype);
 
+// Integers in the order -NaN, -inf, …, -0, 0, …, inf, NaN of floats; from opset 26 on.
+Value total_order(Ctx& c, const Value& x);
+
 }  // namespace jaxport::lower

@@ -2,6 +2,8 @@
 // Fourier transforms along the last axis. A complex number is a last axis of two parts, as in ONNX.
 #include "lower/rows/fourier.h"
 
+#include "onnx/schema.h"
+
 namespace jaxport::lower {
 namespace {
 
@@ -24,6 +26,9 @@ Fourier transform_of(Ctx& c) {
 
 // DFT takes [batch, n, parts].
 Value dft(Ctx& c, const Fourier& of, const Dim& length, Value x) {
+  if (onnx::find_schema("DFT", c.op.opset()) == nullptr) {
+    c.unsupported("a transform of symbolic length needs opset 17");
+  }
   onnx::Args args{{"inverse", of.is_inverse ? 1 : 0}, {"onesided", of.from_real ? 1 : 0}};
   Values operands{x};
   if (c.op.opset() >= 20) {

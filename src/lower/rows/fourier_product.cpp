@@ -7,6 +7,7 @@
 #include <complex>
 
 #include "lower/rows/fourier.h"
+#include "onnx/schema.h"
 #include "support/preferences.h"
 
 namespace jaxport::lower {
@@ -321,7 +322,8 @@ Value transformed(Ctx& c, const Fourier& of, Value x) {
   if (split.second == 1 && matrix_entries(of) <= Preferences::kMostFourierEntries)
     return by_matrix(c, of, x);
   const bool is_power_of_two = std::has_single_bit(static_cast<std::uint64_t>(of.length));
-  return is_power_of_two ? by_op(c, of, of.length, x) : by_complex(c, of, split, x);
+  const bool has_op = onnx::find_schema("DFT", c.op.opset()) != nullptr;
+  return has_op && is_power_of_two ? by_op(c, of, of.length, x) : by_complex(c, of, split, x);
 }
 
 }  // namespace jaxport::lower

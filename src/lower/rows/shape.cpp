@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positional primitives that move data, and sizes as values.
+// Positional primitives that move or make data, and sizes as values.
 #include <algorithm>
 #include <limits>
 
@@ -122,17 +122,27 @@ Results dim_as_value(Ctx& c) {
   return cast(c.op.Squeeze(size), c.out_type().dtype);
 }
 
+// lo + (hi - lo) u, u in [0, 1). Every run of the model draws other numbers, as JAX does.
+Results rng_uniform(Ctx& c) {
+  auto [lo, hi] = c.in<2>();
+  const DType dtype = c.out_type().dtype;
+  if (!is_float(dtype)) c.unsupported("only floating-point numbers are supported");
+  const DType drawn = dtype == DType::kF64 ? dtype : DType::kF32;
+  const Value u =
+      c.op.call("RandomUniform", {}, {{"dtype", drawn}, {"shape", c.param<Ints>("shape")}});
+  return lo + cast(u, dtype) * (hi - lo);
+}
+
 // See rewrite.h.
 Results triangle(Ctx& c) {
   const Value diagonal = c.constant(int_scalar(DType::kI64, c.param<std::int64_t>("diagonal")));
   return c.op.Trilu(c.in(0), diagonal, onnx::Args{{"upper", c.param<bool>("upper") ? 1 : 0}});
 }
 
-constexpr Row kShapeRows[] = {{"dim_as_value", dim_as_value},
-                              {.primitive = "pad", .lower = pad, .reordered = reordered_pad},
-                              {"reshape", reshape},
-                              {.primitive = "rev", .lower = rev, .reordered = reordered_rev},
-                              {"triangle", triangle}};
+constexpr Row kShapeRows[] = {
+    {"dim_as_value", dim_as_value}, {.primitive = "pad", .lower = pad, .reordered = reordered_pad},
+    {"reshape", reshape},           {.primitive = "rev", .lower = rev, .reordered = reordered_rev},
+    {"rng_uniform", rng_uniform},   {"triangle", triangle}};
 static_assert(std::ranges::is_sorted(kShapeRows, {}, &Row::primitive));
 
 }  // namespace

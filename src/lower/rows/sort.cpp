@@ -2,7 +2,7 @@
 // Orders by TopK, which keeps the order of equal elements.
 #include <algorithm>
 
-#include "lower/rows/ctx.h"
+#include "lower/rows/float_bits.h"
 
 namespace jaxport::lower {
 namespace {
@@ -21,11 +21,7 @@ Values keys_of(const Value& x) {
 // 26 on; before it the signs of zeros and of NaNs do not count.
 Values total_order_keys_of(Ctx& c, Value x) {
   if (!is_float(x.dtype()) || c.op.opset() < 26) return keys_of(x);
-  const bool is_double = x.dtype() == DType::kF64;
-  const Value bits = c.op.BitCast(is_double ? x : cast(x, DType::kF32),
-                                  onnx::Args{{"to", is_double ? DType::kI64 : DType::kI32}});
-  const Value sign = like(bits, is_double ? -0x1p63 : -0x1p31), is_negative = bits < 0;
-  return {where(is_negative, c.op.BitwiseNot(bits - sign), bits)};
+  return {total_order(c, x)};
 }
 
 struct Direction {
