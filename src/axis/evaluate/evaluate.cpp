@@ -24,8 +24,8 @@ enum class Bodies : std::uint8_t { kAsTraced, kRegions };
 std::vector<Tensor> evaluate_inside(const Program& program, std::span<const Tensor> inputs,
                                     Expand expand, const DimBindings& outer, Bodies which);
 
-// Bodies of branches, of scans and of marked calls run as the regions that were made of them. A while has no region
-// that corresponds to its body alone, so it runs as it was traced.
+// Bodies of branches, of scans and of marked calls run as the regions that were made of them. A
+// while has no region that corresponds to its body alone, so it runs as it was traced.
 eval::RunRegion region_runner(const PrimInfo& prim, Expand expand) {
   std::vector<const front::Function*> bodies;
   if (prim.eqn.primitive == "scan") {
