@@ -160,6 +160,7 @@ jax2onnx: build .venv/.bench ## all of jax2onnx's own cases, beside its models; 
 	$(run_conformance) --source jax2onnx --double
 test-jax2onnx: build .venv/.bench
 	$(run_conformance) --source jax2onnx --every 31 'primitives.*' --junit $(REPORT)/jax2onnx.xml
+	$(call run_pytest,.venv,jax2onnx-python) tests/python/test_arguments.py tests/python/test_expect.py
 
 # The number of programs is fixed in make test, so that a failure repeats; make fuzz takes another
 # seed each day. A find becomes a file that runs by itself.

@@ -112,7 +112,8 @@ class Comparison:
         counted = [o for o in outcomes if o.counts]
         passed = sum(o.kind == "pass" for o in counted)
         lines = ["", f"**{passed} of {len(counted)} hold ({passed / len(counted):.1%}).**"]
-        lines.append("Models have " + ";\n".join(self.summary()[:2]) + ".")
+        if self.pairs:
+            lines.append("Models have " + ";\n".join(self.summary()[:2]) + ".")
         if not hasattr(jaxport, "onnx_function"):
             lines.append("The number of functions that a case states is not compared yet.")
         lines += ["", *self._contexts(counted)]

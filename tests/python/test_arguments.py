@@ -47,7 +47,7 @@ def affine(x, w, b=1.0, *, scale=2.0):
      (jaxport.allclose_onnxruntime_web, "allclose_onnxruntime_web")],
 )  # fmt: skip
 def test_every_argument_of_jax2onnx_is_there(jaxport_one, name):
-    theirs = pytest.importorskip("jax2onnx", reason="the oldest environment has no jax2onnx")
+    theirs = pytest.importorskip("jax2onnx", reason="make test-jax2onnx installs jax2onnx")
     ours = inspect.signature(jaxport_one).parameters
     by_position = [p.name for p in ours.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     for position, want in enumerate(inspect.signature(getattr(theirs, name)).parameters.values()):
