@@ -3,6 +3,7 @@
 
     PYTHONPATH=tests python -m conformance                     all of JAX; rewrites docs/coverage.md
     PYTHONPATH=tests python -m conformance --source jax2onnx   all of jax2onnx; docs/drop-in.md
+    PYTHONPATH=tests python -m conformance --source transforms functions under vmap, grad, …
     PYTHONPATH=tests python -m conformance --double            with 64-bit types; their part of it
     PYTHONPATH=tests python -m conformance --every 11          a sample
     PYTHONPATH=tests python -m conformance 'sort_*'            cases by pattern, with outcomes
@@ -35,7 +36,7 @@ FOLDER = ROOT / "build" / "conformance"
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("patterns", nargs="*", help="run only cases whose names match")
-    parser.add_argument("--source", choices=("jax", "jax2onnx"), default="jax")
+    parser.add_argument("--source", choices=("jax", "jax2onnx", "transforms"), default="jax")
     parser.add_argument("--every", type=int, default=1, help="run every n-th case only")
     parser.add_argument("--failed", action="store_true", help="run again what did not pass")
     parser.add_argument("--fresh", action="store_true", help="forget earlier outcomes")
@@ -73,6 +74,10 @@ def main() -> int:
     if is_whole:
         if given.source == "jax":
             parts = report.coverage_page, report.double_part
+        elif given.source == "transforms":
+            from conformance import transforms
+
+            parts = transforms.page, report.double_part
         else:
             parts = comparison.page, comparison.double_part
         write_page(SOURCES[given.source].page, given, outcomes, entries, *parts)

@@ -247,7 +247,7 @@ def _lax() -> Iterator[Row]:
 
 
 def _scipy() -> Iterator[Row]:
-    yield from _unary(jsp.special, "erf erfc expit i0 i0e i1 i1e ndtr log_ndtr sinc")
+    yield from _unary(jsp.special, "erf erfc expit i0 i0e i1 i1e ndtr log_ndtr")
     yield from _unary(jsp.special, "gammaln digamma entr gamma", XP)
     yield from _unary(jsp.special, "logit ndtri", XU)
     yield from _binary(jsp.special, "xlogy xlog1py betaln rel_entr kl_div beta", XP, XP)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two sources of cases, by name."""
+"""The sources of cases, by name."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Source:
 SOURCES = {
     "jax": Source(FOLDER / "known.toml", DOCS / "coverage.md"),
     "jax2onnx": Source(FOLDER / "known_jax2onnx.toml", DOCS / "drop-in.md", "jax2onnx-"),
+    "transforms": Source(FOLDER / "known_transforms.toml", DOCS / "transforms.md", "transforms-"),
 }
 
 
@@ -31,6 +32,10 @@ def cases(name: str) -> list[Case]:
         from conformance import harness
 
         return harness.cases()
+    if name == "transforms":
+        from conformance import transforms
+
+        return transforms.cases()
     from conformance import jax2onnx_cases
 
     return jax2onnx_cases.cases()

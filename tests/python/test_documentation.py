@@ -9,13 +9,14 @@ import re
 import pytest
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
-PAGES = ["inputs.md"]
+PAGES = ["functions.md", "inputs.md", "modules.md"]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
     text = (DOCS / page).read_text()
     blocks = list(BLOCK.finditer(text))
     assert blocks

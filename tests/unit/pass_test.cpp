@@ -36,6 +36,7 @@ class PassTest : public ::testing::Test {
     const Tensor two = scalar(DType::kF32, 2), also_two = scalar(DType::kF32, 2);
     op.output(op.Mul(op.Mul(x, op.weight(whole(two), {}, "")), op.weight(whole(also_two), {}, "")),
               "shared");
+    op.output(op.Identity(op.ints({7, 8, 9})), "constant");
   }
 
   void views(const Value& x) {
