@@ -44,7 +44,8 @@ def affine(x, w, b=1.0, *, scale=2.0):
 @pytest.mark.parametrize(
     ("jaxport_one", "name"),
     [(jaxport.to_onnx, "to_onnx"), (jaxport.allclose, "allclose"),
-     (jaxport.allclose_onnxruntime_web, "allclose_onnxruntime_web")],
+     (jaxport.allclose_onnxruntime_web, "allclose_onnxruntime_web"),
+     (jaxport.onnx_function, "onnx_function")],
 )  # fmt: skip
 def test_every_argument_of_jax2onnx_is_there(jaxport_one, name):
     theirs = pytest.importorskip("jax2onnx", reason="make test-jax2onnx installs jax2onnx")

@@ -302,7 +302,7 @@ def test_every_form_of_a_model(tmp_path):
     proto = converted.to_proto()
     for form in (converted, proto, proto.SerializeToString(), path, str(path)):
         assert check(form)
-    onnx_ir = pytest.importorskip("onnx_ir")
+    onnx_ir = pytest.importorskip("onnx_ir", reason="make test-jax2onnx installs onnx_ir")
     assert check(onnx_ir.from_proto(proto))
 
 
@@ -367,7 +367,7 @@ def test_specification_reads_like_this():
 def _package() -> Path:
     found = importlib.util.find_spec("jax2onnx")
     if found is None or found.origin is None:
-        pytest.skip("jax2onnx is not installed")
+        pytest.skip("make test-jax2onnx installs jax2onnx")
     return Path(found.origin).parent
 
 
