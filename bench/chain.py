@@ -96,7 +96,7 @@ def mlp_block(x: jax.Array) -> jax.Array:
 
 def compile_seconds(equations: int) -> float:
     models = (
-        jaxport.to_onnx(blocks_of_mlp(equations), [(8, 64)], return_mode="ir")
+        jaxport.to_onnx(blocks_of_mlp(equations), [(8, 64)], return_mode="model")
         for _ in range(ROUNDS)
     )
     return min(model.times["compile"] for model in models)

@@ -37,7 +37,7 @@ def trace_seconds(model: Callable[..., Any]) -> float:
 def measure_jaxport(model: Callable[..., Any]) -> tuple[dict[str, Any], Any]:
     times = []
     for _ in range(ROUNDS):
-        onnx_model = jaxport.to_onnx(fresh(model), [VIT_BASE_INPUT], return_mode="ir")
+        onnx_model = jaxport.to_onnx(fresh(model), [VIT_BASE_INPUT], return_mode="model")
         times.append(onnx_model.times)
     stats = onnx_model.stats()
     return {

@@ -92,7 +92,7 @@ def largest_error(example: Example, path: Path) -> float:
 def export(example: Example, folder: Path) -> tuple[str, ...]:
     """One row of the table."""
     path = folder / f"{example.name.replace(' ', '_')}.onnx"
-    model = jaxport.to_onnx(example.fn, example.inputs, return_mode="ir")
+    model = jaxport.to_onnx(example.fn, example.inputs, return_mode="model")
     model.save(path)
     return (
         example.name,

@@ -12,13 +12,14 @@ from . import _core, lowering
 from ._jax import Reader
 from .errors import ConversionError
 from .inputs import Inputs
-from .model import EXTERNAL_DATA_THRESHOLD, INLINE_LIMIT, NO_EXTERNAL_DATA, Model
+from .model import EXTERNAL_DATA_THRESHOLD, INLINE_LIMIT, NO_EXTERNAL_DATA, Model, package
 from .parameters import Wanted
 from .report import Report
 from .report import Wanted as WantedReport
 from .trace import Traced, trace
 
-_RETURN_MODES = ("proto", "ir", "file")
+_RETURN_MODES = ("proto", "ir", "file", "model")
+_PACKAGES = {"ir": "onnx_ir", "proto": "onnx"}  # by return_mode
 _EXPORT_MODES = ("standard", "web")
 _NORMALIZATION_MODES = ("auto", "prefer_native", "force_decomposed")
 _STATE_MODES = ("frozen", "io")
@@ -35,7 +36,7 @@ def to_onnx(
     *,
     enable_double_precision: bool = False,
     record_primitive_calls_file: str | None = None,
-    return_mode: Literal["proto", "ir", "file"] = "proto",
+    return_mode: Literal["proto", "ir", "file", "model"] = "proto",
     output_path: str | os.PathLike[str] | None = None,
     inputs_as_nchw: Sequence[int] | None = None,
     outputs_as_nchw: Sequence[int] | None = None,
@@ -70,8 +71,8 @@ def to_onnx(
         enable_double_precision: trace with 64-bit types; shapes alone then mean float64.
         record_primitive_calls_file: a file for the traced program: each primitive with its
             operands, types, parameters and source line, as .jir text.
-        return_mode: "proto" gives an onnx.ModelProto, "ir" a jaxport.Model, "file" writes to
-            output_path and returns that path.
+        return_mode: "proto" gives an onnx.ModelProto, "ir" an onnx_ir.Model, "model" a
+            jaxport.Model; "file" writes to output_path and returns that path.
         output_path: where return_mode="file" writes.
         inputs_as_nchw: positions of image inputs, (N, H, W, C) in the function, that the model
             takes as (N, C, H, W).
@@ -141,8 +142,10 @@ def to_onnx(
         source_locations=source_locations,
     )
     model.report.give(report)
-    if return_mode == "ir":
+    if return_mode == "model":
         return model
+    if return_mode == "ir":
+        return model.to_ir()
     if return_mode == "proto":
         return model.to_proto()
     assert output_path is not None
@@ -192,6 +195,8 @@ def _check_options(
         raise ConversionError(
             "E075", "return_mode 'file' needs a file name", help="give output_path"
         )
+    if return_mode in _PACKAGES:
+        package(_PACKAGES[return_mode])  # so that a missing one is told before the work
 
 
 def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:

@@ -52,7 +52,7 @@ def convert(
         [named[name] for name in order],
         input_params=dict(map(parse_param, params)) or None,
         input_names=order,
-        return_mode="ir",
+        return_mode="model",
         **options,
     )
     model.save(output)

@@ -120,7 +120,7 @@ def compare(
         fn,
         inputs,
         input_params,
-        return_mode="ir",
+        return_mode="model",
         enable_double_precision=enable_double_precision,
         **options,
     )

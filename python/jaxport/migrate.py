@@ -27,7 +27,6 @@ _NO_PLUGINS = (
 )
 # What a call means here where it is not the same: (function, argument, value) and a remark.
 _OTHER_MEANING = (
-    ("to_onnx", "return_mode", "ir", "gives a jaxport.Model, not an onnx_ir.Model"),
     ("expect_graph", "mode", "any", "means the paths alone: must_absent holds all the same"),
 )
 

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import tempfile
 import time
 from typing import TYPE_CHECKING, Any
+
+from .errors import ConversionError
 
 if TYPE_CHECKING:
     import numpy as np
     import onnx
+    import onnx_ir
 
     from . import _core
     from .report import Report
@@ -20,8 +25,20 @@ NO_EXTERNAL_DATA = 2**64 - 1  # as a threshold: no tensor has so many bytes
 INLINE_LIMIT = 1_900_000_000
 
 
+def package(name: str) -> Any:
+    """A package that only some results need. Raises ConversionError E075 when it is missing."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ConversionError(
+            "E075",
+            f"the package {name} is missing, which this return_mode needs",
+            help=f"pip install {name.replace('_', '-')}, or use return_mode 'model' or 'file'",
+        ) from error
+
+
 class Model:
-    """What to_onnx(..., return_mode="ir") gives: a model that is compiled but not written.
+    """What to_onnx(..., return_mode="model") gives: a model that is compiled but not written.
 
     Attributes:
         times: seconds of "trace", "compile" and, after save(), "write".
@@ -73,10 +90,21 @@ class Model:
         return self._compiled.to_bytes(source_locations=self._source_locations)
 
     def to_proto(self) -> onnx.ModelProto:
-        """The model as an onnx.ModelProto; needs the onnx package."""
-        import onnx
+        """The model as an onnx.ModelProto. Raises ConversionError E075 without that package."""
+        proto: onnx.ModelProto = package("onnx").ModelProto.FromString(self.to_bytes())
+        return proto
 
-        return onnx.ModelProto.FromString(self.to_bytes())  # type: ignore[no-any-return,unused-ignore]
+    def to_ir(self) -> onnx_ir.Model:
+        """The model as an onnx_ir.Model, of any size. Raises ConversionError E075 without it."""
+        ir = package("onnx_ir")
+        model: onnx_ir.Model
+        if self.stats()["initializer_bytes"] <= self._inline_limit:
+            model = ir.from_proto(self.to_proto())
+            return model
+        with tempfile.TemporaryDirectory() as folder:
+            on_disk = ir.load(self.save(os.path.join(folder, "model.onnx")))
+            model = ir.external_data.load_to_model(on_disk)
+        return model
 
     def text(self) -> str:
         """The model in ONNX's text syntax."""

@@ -80,8 +80,8 @@ def test_file_mode_writes_and_returns_the_path(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["model.onnx"]
 
 
-def test_ir_mode_gives_a_model(tmp_path):
-    model = jaxport.to_onnx(scale, [(3,), ()], return_mode="ir")
+def test_model_mode_gives_a_model(tmp_path):
+    model = jaxport.to_onnx(scale, [(3,), ()], return_mode="model")
     assert isinstance(model, jaxport.Model)
     assert "Mul" in model.text()
     assert "func @scale" in model.jir()
@@ -91,6 +91,28 @@ def test_ir_mode_gives_a_model(tmp_path):
     model.save(tmp_path / "m.onnx")
     assert set(model.times) == {"trace", "compile", "write"}
     assert (tmp_path / "m.onnx").read_bytes() == model.to_bytes()
+
+
+@pytest.mark.parametrize("limit", [2**30, 100], ids=["in memory", "through a file"])
+def test_ir_mode_gives_a_model_of_onnx_ir(limit):
+    onnx_ir = pytest.importorskip("onnx_ir")
+    weights = np.arange(4096, dtype=np.float32)
+    fn, inputs = (lambda x: x + weights), [("B", 4096)]
+    model = jaxport.to_onnx(fn, inputs, return_mode="ir", inline_limit=limit)
+    assert isinstance(model, onnx_ir.Model)
+    assert [node.op_type for node in model.graph] == ["Add"]
+    x = np.ones((2, 4096), np.float32)
+    (output,) = runtime.run(runtime.open_session(onnx_ir.to_proto(model)), [x]).values()
+    assert np.array_equal(output, fn(x))
+
+
+@pytest.mark.parametrize(("mode", "name"), [("ir", "onnx-ir"), ("proto", "onnx")])
+def test_a_package_that_is_missing_is_named(monkeypatch, mode, name):
+    monkeypatch.setitem(sys.modules, name.replace("-", "_"), None)
+    with pytest.raises(jaxport.ConversionError, match=f"pip install {name},") as info:
+        jaxport.to_onnx(pytest.fail, [(3,)], return_mode=mode)
+    assert info.value.code == "E075"
+    assert jaxport.to_onnx(scale, [(3,), ()], return_mode="model").to_bytes()
 
 
 def test_external_data_above_a_size(tmp_path):
@@ -170,7 +192,7 @@ def test_allclose_agrees_where_numbers_do(tmp_path):
 
 
 def test_allclose_names_the_worst_value():
-    model = jaxport.to_onnx(lambda x: {"a": x, "b": x * 2}, [(2, 3)], return_mode="ir")
+    model = jaxport.to_onnx(lambda x: {"a": x, "b": x * 2}, [(2, 3)], return_mode="model")
 
     def other(x):
         return {"a": x, "b": (x * 2).at[1, 2].add(1.0)}

@@ -93,7 +93,7 @@ def test_a_param_that_a_branch_asks_for_is_a_constant():
         return (x if deterministic else -x) * scale + jnp.zeros(n)
 
     model = jaxport.to_onnx(
-        fn, [(3,)], {"deterministic": False, "scale": 3.0, "n": 3}, return_mode="ir"
+        fn, [(3,)], {"deterministic": False, "scale": 3.0, "n": 3}, return_mode="model"
     )
     assert list(inputs_of(model.to_proto())) == ["x", "scale"]
     fixed = {finding.reason.split(" is ")[0] for finding in model.report.left_out}

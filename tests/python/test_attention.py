@@ -278,7 +278,7 @@ def test_numbers_are_jax_s(case, capfd):
 def ops_of(fn, inputs, **options):
     double = any(spec.dtype == "float64" for spec in inputs)
     options = {"enable_double_precision": double, **options}
-    return jaxport.to_onnx(fn, structs(inputs), return_mode="ir", **options).stats()["ops"]
+    return jaxport.to_onnx(fn, structs(inputs), return_mode="model", **options).stats()["ops"]
 
 
 @pytest.mark.parametrize("case", [rows[0] for rows in CASES], ids=lambda case: case.name)
@@ -413,7 +413,7 @@ def test_a_factor_in_sixteen_bits_does_not_overflow_on_its_way():
     q, v = (np.full((5, 8), x, np.float16) for x in (1e-3, 0.5))
     k, t = np.linspace(-300, 300, 40).astype(np.float16), np.full(5, 4e-3, np.float16)
     inputs = [q, k.reshape(5, 8), v, t]
-    model = jaxport.to_onnx(fn, inputs, return_mode="ir")
+    model = jaxport.to_onnx(fn, inputs, return_mode="model")
     assert model.stats()["ops"]["Attention"] == 1
     fits, message = jaxport.allclose(fn, model, inputs, rtol=1e-2)
     assert fits, message

@@ -54,7 +54,7 @@ LAYERS = [
 @parity(LAYERS)
 def test_a_layer_moves_no_data(case, capfd):
     check(case, capfd)
-    ops = jaxport.to_onnx(case.fn, structs(case.inputs), return_mode="ir").stats()["ops"]
+    ops = jaxport.to_onnx(case.fn, structs(case.inputs), return_mode="model").stats()["ops"]
     assert ops.pop("Attention") == 1
     assert ops.pop("MatMul") == 4
     assert not ops.keys() - {"Add"}

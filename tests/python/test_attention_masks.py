@@ -171,7 +171,7 @@ def test_numbers_are_jax_s(case, capfd):
 
 
 def ops_of(case):
-    return jaxport.to_onnx(case.fn, structs(case.inputs), return_mode="ir").stats()["ops"]
+    return jaxport.to_onnx(case.fn, structs(case.inputs), return_mode="model").stats()["ops"]
 
 
 @pytest.mark.parametrize("case", [rows[0] for rows in ONE_NODE], ids=lambda case: case.name)

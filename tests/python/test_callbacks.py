@@ -106,7 +106,7 @@ def test_numbers_beside_checks_are_jax_s(case, capfd):
 
 
 def left_out(fn):
-    report = jaxport.to_onnx(fn, [(3,)], return_mode="ir").report
+    report = jaxport.to_onnx(fn, [(3,)], return_mode="model").report
     return [(found.rule, found.reason) for found in report.left_out]
 
 
@@ -155,7 +155,7 @@ def test_a_callback_whose_result_nobody_reads_does_not_raise():
 
         return lax.cond(x[0] > 0, branch, jnp.sin, x)
 
-    model = jaxport.to_onnx(fn, [(3,)], return_mode="ir")
+    model = jaxport.to_onnx(fn, [(3,)], return_mode="model")
     assert "If" in model.stats()["ops"]
     assert not model.report.left_out
 
@@ -178,7 +178,7 @@ def test_a_callback_that_arithmetic_may_do_without_is_no_proof():
 
 def test_a_callback_that_a_call_does_not_read_is_no_proof():
     fn = with_branch(lambda x, y: jax.jit(lambda x, _: x)(x, y))
-    model = jaxport.to_onnx(fn, [(3,)], return_mode="ir")
+    model = jaxport.to_onnx(fn, [(3,)], return_mode="model")
     assert "If" in model.stats()["ops"]
     assert not model.report.left_out
 

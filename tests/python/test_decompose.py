@@ -96,12 +96,12 @@ def test_the_platform_is_a_cpu():
     def fn(x):
         return lax.platform_dependent(x, cpu=lambda x: x + 1, default=lambda x: x - 1)
 
-    assert jaxport.to_onnx(fn, [(3,)], return_mode="ir").stats()["ops"] == {"Add": 1}
+    assert jaxport.to_onnx(fn, [(3,)], return_mode="model").stats()["ops"] == {"Add": 1}
 
 
 def test_nothing_is_loaded_before_it_is_needed():
     code = (
-        "import sys, jax, jaxport; jaxport.to_onnx(lambda x: x + 1, [(3,)], return_mode='ir');"
+        "import sys, jax, jaxport; jaxport.to_onnx(lambda x: x + 1, [(3,)], return_mode='model');"
         "print([name for name in sys.modules if name.startswith('jaxport.decompose.')])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

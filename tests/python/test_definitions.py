@@ -152,14 +152,14 @@ def test_numbers_of_equinox_are_jax_s(case, capfd):
 def test_a_decomposition_of_the_user_goes_first(monkeypatch):
     monkeypatch.setattr(jaxport.decompose, "_registered", {})
     jaxport.register_decomposition("smooth", lambda x, *, width: x + width)
-    model = jaxport.to_onnx(lambda x: SMOOTH.bind(x, width=0.5), [(3,)], return_mode="ir")
+    model = jaxport.to_onnx(lambda x: SMOOTH.bind(x, width=0.5), [(3,)], return_mode="model")
     assert model.stats()["ops"] == {"Add": 1}
 
 
 def test_a_lowering_of_the_user_goes_first(monkeypatch):
     monkeypatch.setattr(jaxport.lowering, "_registered", {})
     jaxport.register_lowering("smooth", lambda c, x, *, width: c.op.Neg(x))
-    model = jaxport.to_onnx(lambda x: SMOOTH.bind(x, width=0.5), [(3,)], return_mode="ir")
+    model = jaxport.to_onnx(lambda x: SMOOTH.bind(x, width=0.5), [(3,)], return_mode="model")
     assert model.stats()["ops"] == {"Neg": 1}
 
 
@@ -214,7 +214,7 @@ def test_equinox_modules_with_checks_convert():
     def fn(x):
         return eqx.error_if(x, jnp.any(x < 0), "negative") * 2
 
-    model = jaxport.to_onnx(fn, [(3,)], return_mode="ir")
+    model = jaxport.to_onnx(fn, [(3,)], return_mode="model")
     assert model.stats()["ops"] == {"Mul": 1}
     (left_out,) = model.report.left_out
     assert (left_out.rule, left_out.reason) == ("cond", "a branch that only raises an error")

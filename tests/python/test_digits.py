@@ -29,7 +29,7 @@ def test_the_page_lists_these_functions():
 
 
 def ops_of(fn, **options):
-    return jaxport.to_onnx(fn, [("B", 8)], return_mode="ir", **options).stats()["ops"]
+    return jaxport.to_onnx(fn, [("B", 8)], return_mode="model", **options).stats()["ops"]
 
 
 def test_only_onnx_runtime_gets_the_parts_of_an_elu():

@@ -351,7 +351,7 @@ def test_numbers_are_jax_s(case, capfd):
 
 @pytest.mark.parametrize("fn", [pool(lax.add, 0.0), pool(lax.max, -jnp.inf)], ids=["sum", "max"])
 def test_same_padding_of_symbolic_sizes_is_not_computed(fn):
-    model = jaxport.to_onnx(fn, [("B", "H", "W")], return_mode="ir")
+    model = jaxport.to_onnx(fn, [("B", "H", "W")], return_mode="model")
     assert not {"Shape", "Pad"} & model.stats()["ops"].keys()
 
 
@@ -359,7 +359,7 @@ def test_same_padding_of_symbolic_sizes_is_not_computed(fn):
     "fn", [lambda x: x[1:], lambda x: x[::2], lambda x: x[:, 1::3], lambda x: x[::-1]]
 )
 def test_a_slice_up_to_the_end_does_not_compute_it(fn):
-    model = jaxport.to_onnx(fn, [("B + 1", "T + 1")], return_mode="ir")
+    model = jaxport.to_onnx(fn, [("B + 1", "T + 1")], return_mode="model")
     assert model.stats()["ops"] == {"Slice": 1}
 
 
@@ -367,24 +367,24 @@ def test_a_slice_up_to_the_end_does_not_compute_it(fn):
     "fn", [lambda x: x[:, 1:, 1:], lambda x: x[:, ::2, 1::2], lambda x: x[0, ..., ::-1]]
 )
 def test_known_indices_are_slices_beside_symbolic_sizes(fn):
-    model = jaxport.to_onnx(fn, [("B", 6, "T + 1", 4)], return_mode="ir")
+    model = jaxport.to_onnx(fn, [("B", 6, "T + 1", 4)], return_mode="model")
     assert model.stats()["ops"].keys() <= {"Gather", "Slice"}
     assert model.stats()["nodes"] <= 2
 
 
 def test_a_mean_over_symbolic_axes_is_one_node():
     shape = ("B", "H + 1", "2*W + 3", 3)  # never empty
-    model = jaxport.to_onnx(lambda x: x.mean((1, 2)), [shape], return_mode="ir")
+    model = jaxport.to_onnx(lambda x: x.mean((1, 2)), [shape], return_mode="model")
     assert model.stats()["ops"] == {"ReduceMean": 1}
 
 
 def test_a_mean_over_what_may_be_empty_is_a_quotient():
-    model = jaxport.to_onnx(lambda x: x.mean(1), [("B", "T", 3)], return_mode="ir")
+    model = jaxport.to_onnx(lambda x: x.mean(1), [("B", "T", 3)], return_mode="model")
     assert "ReduceMean" not in model.stats()["ops"]
 
 
 def test_the_count_of_another_axis_gives_no_mean():
-    model = jaxport.to_onnx(lambda x: x.sum(1) / x.shape[0], [("B", "H")], return_mode="ir")
+    model = jaxport.to_onnx(lambda x: x.sum(1) / x.shape[0], [("B", "H")], return_mode="model")
     assert "ReduceMean" not in model.stats()["ops"]
 
 
@@ -440,7 +440,7 @@ class Decoder(nnx.Module):
 
 
 def node_count(model, spec):
-    return jaxport.to_onnx(model, [spec], return_mode="ir").stats()["nodes"]
+    return jaxport.to_onnx(model, [spec], return_mode="model").stats()["nodes"]
 
 
 @pytest.mark.parametrize(

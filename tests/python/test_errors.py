@@ -327,7 +327,7 @@ def test_a_full_disk_leaves_no_file(tmp_path):
         f"""
         import resource, signal, numpy as np, jaxport
         weights = np.ones(1 << 20, np.float32)
-        model = jaxport.to_onnx(lambda x: x + weights, [(1 << 20,)], return_mode="ir")
+        model = jaxport.to_onnx(lambda x: x + weights, [(1 << 20,)], return_mode="model")
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
         try:

@@ -296,7 +296,7 @@ def test_specification_that_cannot_be_used(specs, options, message):
 
 
 def test_every_form_of_a_model(tmp_path):
-    converted = jaxport.to_onnx(jnp.tanh, [("B", 3)], return_mode="ir")
+    converted = jaxport.to_onnx(jnp.tanh, [("B", 3)], return_mode="model")
     path = Path(converted.save(tmp_path / "tanh.onnx"))
     check = expect_graph(["Tanh:Bx3"], no_unused_inputs=True)
     proto = converted.to_proto()

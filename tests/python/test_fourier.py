@@ -73,7 +73,7 @@ def test_numbers_are_jax_s(case, capfd):
 
 
 def ops_of(fn, *shapes):
-    return jaxport.to_onnx(fn, list(shapes), return_mode="ir").stats()
+    return jaxport.to_onnx(fn, list(shapes), return_mode="model").stats()
 
 
 def test_only_large_powers_of_two_and_symbolic_lengths_use_the_op():

@@ -519,7 +519,7 @@ def test_stats_and_text_and_files(tmp_path):
     def fn(x):
         return gated(gated(x, x), x)
 
-    model = jaxport.to_onnx(fn, [(4,)], return_mode="ir")
+    model = jaxport.to_onnx(fn, [(4,)], return_mode="model")
     ops = model.stats()["ops"]
     assert ops["gated"] == 2
     assert ops["Sin"] == 1

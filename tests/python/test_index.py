@@ -215,6 +215,6 @@ def test_numbers_are_jax_s(case, capfd):
 def test_table_at_known_places_is_a_constant_unless_it_is_large(count, ops):
     table = np.sin(np.arange(7, dtype=np.float32))
     look_up = lambda x: x * jnp.asarray(table)[jnp.arange(count) % 7]  # noqa: E731
-    model = jaxport.to_onnx(look_up, [()], return_mode="ir")
+    model = jaxport.to_onnx(look_up, [()], return_mode="model")
     assert {op: model.stats()["ops"].get(op) for op in ops} == ops
     assert model.stats()["initializer_bytes"] < 3_000_000 * len(ops)

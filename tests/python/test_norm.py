@@ -146,7 +146,7 @@ def test_numbers_are_jax_s(case, capfd):
 
 
 def ops_of(fn, inputs, **options):
-    return jaxport.to_onnx(fn, structs(inputs), return_mode="ir", **options).stats()["ops"]
+    return jaxport.to_onnx(fn, structs(inputs), return_mode="model", **options).stats()["ops"]
 
 
 @pytest.mark.parametrize(("op", "cases"), ROWS, ids=[cases[0].name for _, cases in ROWS])

@@ -263,7 +263,7 @@ def test_an_array_that_is_used_twice_is_one_input():
 def test_a_parameter_with_the_name_of_an_input():
     x = jnp.asarray(numbers(4))
     model = jaxport.to_onnx(
-        lambda y: y + x, [(4,)], input_names=["x"], params_as_inputs=True, return_mode="ir"
+        lambda y: y + x, [(4,)], input_names=["x"], params_as_inputs=True, return_mode="model"
     )
     assert inputs_of(model) == ["x", "x_0"]
     assert set(model.parameters) == {"x_0"}
@@ -276,6 +276,6 @@ def test_parameters_in_double_precision():
         [(4,)],
         enable_double_precision=True,
         params_as_inputs=True,
-        return_mode="ir",
+        return_mode="model",
     )
     assert model.parameters["weights"].dtype == np.float64

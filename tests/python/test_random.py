@@ -173,7 +173,7 @@ def test_a_typed_key_is_an_input_of_words(shape):
 
 
 def ops_of(fn, inputs):
-    return jaxport.to_onnx(fn, inputs, return_mode="ir").stats()["ops"]
+    return jaxport.to_onnx(fn, inputs, return_mode="model").stats()["ops"]
 
 
 def test_a_constant_key_is_folded():

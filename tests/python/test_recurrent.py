@@ -217,7 +217,7 @@ def ops(case):
     stats = jaxport.to_onnx(
         case.fn,
         structs(case.inputs),
-        return_mode="ir",
+        return_mode="model",
         enable_double_precision=case.needs_double_precision,
     ).stats()
     return stats["ops"]
@@ -270,14 +270,14 @@ def test_what_stays_a_scan(case, capfd):
 def test_nnx_rnn_whose_call_counts_random_keys(make, op):
     module = nnx_module(lambda rngs: nnx.RNN(make(FEATURES, UNITS, rngs=rngs)))
     x = jax.random.normal(KEY, (2, 5, FEATURES))
-    model = jaxport.to_onnx(module, [("B", "T", FEATURES)], return_mode="ir")
+    model = jaxport.to_onnx(module, [("B", "T", FEATURES)], return_mode="model")
     assert op in model.stats()["ops"]
     equal, message = jaxport.allclose(module, model, [x], rtol=1e-5, atol=1e-5)
     assert equal, message
 
 
 def test_remarks_say_why_a_loop_stays():
-    remarks = jaxport.to_onnx(LOOPS[1][0].fn, [("T", "B", FEATURES)], return_mode="ir").remarks
+    remarks = jaxport.to_onnx(LOOPS[1][0].fn, [("T", "B", FEATURES)], return_mode="model").remarks
     assert any("several sequences" in str(remark) for remark in remarks)
 
 

@@ -118,7 +118,7 @@ def test_numbers_are_jax_s(case: Case, capfd: pytest.CaptureFixture[str]) -> Non
 
 
 def ops(fn: Callable[..., Any], shape: tuple[int, ...], **options: Any) -> dict[str, int]:
-    model = jaxport.to_onnx(fn, [shape], return_mode="ir", **options)
+    model = jaxport.to_onnx(fn, [shape], return_mode="model", **options)
     return dict(model.stats()["ops"])
 
 

@@ -168,7 +168,7 @@ def test_numbers_are_jax_s(case, capfd):
 
 
 def ops_of(fn, inputs, **options):
-    return jaxport.to_onnx(fn, structs(inputs), return_mode="ir", **options).stats()["ops"]
+    return jaxport.to_onnx(fn, structs(inputs), return_mode="model", **options).stats()["ops"]
 
 
 @pytest.mark.parametrize("case", [rows[0] for rows in ONE_NODE], ids=lambda case: case.name)
@@ -265,8 +265,8 @@ def test_a_decoder_with_grouped_heads_moves_no_data(rope, batch):
 
 
 def test_layers_share_their_tables():
-    one = jaxport.to_onnx(lambda x: decoder(x, layers=1), [("B", "T", 64)], return_mode="ir")
-    two = jaxport.to_onnx(decoder, [("B", "T", 64)], return_mode="ir")
+    one = jaxport.to_onnx(lambda x: decoder(x, layers=1), [("B", "T", 64)], return_mode="model")
+    two = jaxport.to_onnx(decoder, [("B", "T", 64)], return_mode="model")
     for op in ("Cos", "Sin", "Expand", "Range"):
         assert one.stats()["ops"][op] == two.stats()["ops"][op] == 1
 

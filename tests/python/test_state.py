@@ -155,7 +155,7 @@ def test_keys_that_nobody_draws_from_are_no_inputs():
 def test_a_cache_of_nnx_goes_in_and_out():
     attention = nnx.MultiHeadAttention(2, 4, rngs=nnx.Rngs(0), decode=True)
     attention.init_cache((1, 5, 4))
-    model = jaxport.to_onnx(attention, [(1, 1, 4)], return_mode="ir", state="io")
+    model = jaxport.to_onnx(attention, [(1, 1, 4)], return_mode="model", state="io")
     assert inputs_of(model)[1:] == ["cache_index", "cached_key", "cached_value"]
     tokens = [numbers(1, 1, 4, seed=seed) for seed in range(3)]
     results, _ = steps_of(model, tokens, "output")

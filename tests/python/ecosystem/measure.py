@@ -40,7 +40,7 @@ def measure(program: Program) -> Result:
     jax.clear_caches()  # neither way profits from what the other one traced
     start = time.perf_counter()
     try:
-        model = jaxport.to_onnx(fn, arguments, return_mode="ir")
+        model = jaxport.to_onnx(fn, arguments, return_mode="model")
     except jaxport.ConversionError as error:
         return Result(str(error).split("\n", 1)[0], compile_seconds=compile_seconds)
     seconds = time.perf_counter() - start

@@ -113,7 +113,7 @@ class Measured:
 def measure(row: Row, **options: Any) -> Measured:
     """Converts a row; fails unless the model is valid, loads and agrees with JAX at every size."""
     fn = row.function()
-    compiled = jaxport.to_onnx(fn, structs(row.inputs), opset=OPSET, return_mode="ir", **options)
+    compiled = jaxport.to_onnx(fn, structs(row.inputs), opset=OPSET, return_mode="model", **options)
     session = load(compiled.to_proto(), OPSET)
     worst = 0.0
     examples = list(examples_of(row.inputs))

@@ -121,7 +121,7 @@ def rules():
 def assert_right(row, options):
     """With each of these options the model gives JAX's numbers."""
     fn = row.function()
-    compiled = jaxport.to_onnx(fn, structs(row.inputs), opset=OPSET, return_mode="ir")
+    compiled = jaxport.to_onnx(fn, structs(row.inputs), opset=OPSET, return_mode="model")
     models = [compiled_again(compiled, OPSET, **each).SerializeToString() for each in options]
     examples = list(examples_of(row.inputs))
     expected = run_jax_on(fn, examples)

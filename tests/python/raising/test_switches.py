@@ -54,7 +54,7 @@ def normalised_by_another_axis(x):
 
 
 def ops(fn, shapes, **options):
-    return set(jaxport.to_onnx(fn, shapes, return_mode="ir", **options).stats()["ops"])
+    return set(jaxport.to_onnx(fn, shapes, return_mode="model", **options).stats()["ops"])
 
 
 def test_a_rule_that_is_left_out_does_not_fire():
@@ -116,7 +116,7 @@ def test_the_report_names_the_line_of_what_was_raised():
 
 
 def test_the_report_says_why_a_near_miss_was_not_raised():
-    report = jaxport.to_onnx(normalised_by_another_axis, [(3, 8)], return_mode="ir").report
+    report = jaxport.to_onnx(normalised_by_another_axis, [(3, 8)], return_mode="model").report
     assert not report.raised
     assert report.near_misses
     assert all(finding.reason for finding in report.near_misses)
@@ -139,7 +139,7 @@ def test_a_report_is_printed(capsys):
 
 
 def test_nothing_is_reported_without_raising():
-    report = jaxport.to_onnx(attention, SHAPES, raise_=False, return_mode="ir").report
+    report = jaxport.to_onnx(attention, SHAPES, raise_=False, return_mode="model").report
     assert str(report) == "raised: nothing\nnear misses: 0"
 
 

@@ -155,7 +155,7 @@ def models_of(case: Case) -> Iterator[tuple[int, onnx.ModelProto]]:
     """The model of a case for each of its opsets."""
     first, *others = case.opsets
     options = {"opset": first, "enable_double_precision": case.needs_double_precision}
-    model = jaxport.to_onnx(case.fn, structs(case.inputs), return_mode="ir", **options)
+    model = jaxport.to_onnx(case.fn, structs(case.inputs), return_mode="model", **options)
     yield first, model.to_proto()
     for opset in others:
         yield opset, compiled_again(model, opset)

@@ -46,7 +46,7 @@ def run_on(model, feeds):
 
 def check(fn, inputs, **options):
     """Converts, compares with JAX through jaxport.allclose, and gives the model."""
-    model = jaxport.to_onnx(fn, inputs, return_mode="ir", **options)
+    model = jaxport.to_onnx(fn, inputs, return_mode="model", **options)
     good, message = jaxport.allclose(fn, model, inputs, rtol=1e-5, atol=1e-5)
     assert good, message
     return model
