@@ -17,10 +17,11 @@ from typing import Any
 import jax
 import jax2onnx
 from measure import SCRATCH, save_result, seconds, summary
-from models import VIT_BASE_INPUT, count_equations, vit_base
+from networks import network
 
 import jaxport
 
+VIT = network("ViT-B/16")
 ROUNDS = 7
 WRITE_ROUNDS = 21
 
@@ -30,14 +31,25 @@ def fresh(model: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def trace_seconds(model: Callable[..., Any]) -> float:
-    struct = jax.ShapeDtypeStruct(VIT_BASE_INPUT, "float32")
-    return seconds(lambda: jax.make_jaxpr(fresh(model))(struct))
+    return seconds(lambda: jax.make_jaxpr(fresh(model))(*VIT.structs()))
+
+
+def count_equations(jaxpr: jax.extend.core.Jaxpr) -> int:
+    """Equations of a jaxpr and of all jaxprs in its parameters."""
+    total = 0
+    for eqn in jaxpr.eqns:
+        total += 1
+        for value in eqn.params.values():
+            for item in value if isinstance(value, tuple | list) else (value,):
+                inner = getattr(item, "jaxpr", item)
+                total += count_equations(inner) if hasattr(inner, "eqns") else 0
+    return total
 
 
 def measure_jaxport(model: Callable[..., Any]) -> tuple[dict[str, Any], Any]:
     times = []
     for _ in range(ROUNDS):
-        onnx_model = jaxport.to_onnx(fresh(model), [VIT_BASE_INPUT], return_mode="model")
+        onnx_model = jaxport.to_onnx(fresh(model), VIT.structs(), return_mode="model")
         times.append(onnx_model.times)
     stats = onnx_model.stats()
     return {
@@ -54,11 +66,10 @@ def measure_jax2onnx(model: Callable[..., Any]) -> dict[str, Any]:
     totals = []
     for _ in range(ROUNDS):
         start = time.perf_counter()
-        jax2onnx.to_onnx(fresh(model), inputs=[VIT_BASE_INPUT], return_mode="ir")
+        jax2onnx.to_onnx(fresh(model), inputs=VIT.structs(), return_mode="ir")
         totals.append(time.perf_counter() - start)
     tracing = min(trace_seconds(model) for _ in range(ROUNDS))
-    proto = jax2onnx.to_onnx(fresh(model), inputs=[VIT_BASE_INPUT])
-    (SCRATCH / "vit.jax2onnx.onnx").write_bytes(proto.SerializeToString())
+    proto = jax2onnx.to_onnx(fresh(model), inputs=VIT.structs())
     return {
         "total_seconds": summary(totals),
         "trace_seconds": tracing,
@@ -105,9 +116,8 @@ def measure_write(onnx_model: Any) -> dict[str, Any]:
 def main() -> None:
     shutil.rmtree(SCRATCH, ignore_errors=True)
     SCRATCH.mkdir(parents=True)
-    model = vit_base()
-    struct = jax.ShapeDtypeStruct(VIT_BASE_INPUT, "float32")
-    equations = count_equations(jax.make_jaxpr(model)(struct).jaxpr)
+    model = VIT.build()
+    equations = count_equations(jax.make_jaxpr(model)(*VIT.structs()).jaxpr)
     print(f"ViT-B/16: {equations} equations", flush=True)
 
     ours, onnx_model = measure_jaxport(model)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from measure import SCRATCH, save_result
-from models import VIT_BASE_INPUT, vit_base
+from networks import network
 
 CONVERTERS = ("jaxport", "jax2onnx")
 RESET_HIGH_WATER_MARK = "5"  # proc(5), clear_refs
@@ -54,13 +54,14 @@ def measure(name: str) -> dict[str, int]:
     SCRATCH.mkdir(parents=True, exist_ok=True)
     path = SCRATCH / f"memory.{name}.onnx"
     convert = converter(name)
-    model = vit_base()
+    vit = network("ViT-B/16")
+    model = vit.build()
     convert(lambda x: x + 1, (2,), path)
 
     give_back_freed_memory()
     Path("/proc/self/clear_refs").write_text(RESET_HIGH_WATER_MARK)
     before = resident_bytes("VmRSS")
-    convert(lambda image: model(image), VIT_BASE_INPUT, path)
+    convert(lambda image: model(image), vit.inputs[0][0], path)
     peak = resident_bytes("VmHWM")
     size = sum(part.stat().st_size for part in path.parent.glob(f"{path.name}*"))
     for part in path.parent.glob(f"{path.name}*"):

@@ -3,15 +3,12 @@
 
 from typing import Any
 
+import fleet_report
+from fleet_report import table
 from measure import ROOT, load_result
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
-
-
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def milliseconds(seconds: float) -> str:
@@ -48,14 +45,6 @@ def conversion_table(result: dict[str, Any]) -> str:
         ("`cp` of that file, median", milliseconds(written["cp_seconds"]["median"]), "", "")
     )
     return table(("ViT-B/16 in Flax NNX", "jaxport", "jax2onnx", "ratio"), rows)
-
-
-def latency_table(result: dict[str, Any]) -> str:
-    rows = [
-        (name, milliseconds(taken["best"]), milliseconds(taken["median"]))
-        for name, taken in result["seconds"].items()
-    ]
-    return table(("ViT-B/16, one thread", "best", "median"), rows)
 
 
 def recurrent_table(result: dict[str, Any]) -> str:
@@ -149,13 +138,12 @@ def environment_line(environment: dict[str, Any]) -> str:
 
 def results_text() -> str:
     conversion, memory = load_result("conversion"), load_result("memory")
-    chain, latency = load_result("chain"), load_result("latency")
-    recurrent = load_result("recurrent")
+    chain, recurrent = load_result("chain"), load_result("recurrent")
     parts = [
         environment_line(conversion["environment"]),
         limits_table(conversion, memory, chain, recurrent),
         conversion_table(conversion),
-        latency_table(latency),
+        fleet_report.text(),
         recurrent_table(recurrent),
         chain_table(chain),
     ]

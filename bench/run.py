@@ -6,8 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-# latency.py reads the models that conversion.py writes.
-SCRIPTS = ("conversion.py", "latency.py", "recurrent.py", "memory.py", "chain.py", "report.py")
+SCRIPTS = ("fleet.py", "conversion.py", "recurrent.py", "memory.py", "chain.py", "report.py")
 
 
 def main() -> None:

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One network converted by jaxport and by jax2onnx, and jax2onnx's model optimised by others.
+
+Called by fleet.py with a network and a folder; writes the models there and prints JSON.
+"""
+
+import contextlib
+import io
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import onnx
+from measure import seconds
+from networks import Network, network
+
+import jaxport
+
+ROUNDS = 5
+COUNTED = ("Transpose", "Reshape", "Cast", "Expand")
+
+
+def fresh(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A new function object: JAX remembers the trace of the old one."""
+    return lambda *args: fn(*args)
+
+
+def with_jaxport(fn: Callable[..., Any], given: Network, path: Path) -> dict[str, Any]:
+    times, stages = [], []
+    for _ in range(ROUNDS):
+        model = jaxport.to_onnx(fresh(fn), given.structs(), return_mode="model")
+        times.append(dict(model.times))
+        stages.append(model.stage_times)
+    model.save(path)
+    best = min(range(ROUNDS), key=lambda i: times[i]["compile"])
+    return {
+        "trace_seconds": min(t["trace"] for t in times),
+        "compile_seconds": times[best]["compile"],
+        "first_compile_seconds": times[0]["compile"],
+        "stage_seconds": stages[best],
+        "write_seconds": model.times["write"],
+        **counts(path),
+    }
+
+
+def with_jax2onnx(fn: Callable[..., Any], given: Network, path: Path) -> dict[str, Any]:
+    import jax2onnx
+
+    totals = []
+    for _ in range(2):
+        start = time.perf_counter()
+        proto = jax2onnx.to_onnx(fresh(fn), inputs=given.structs())
+        totals.append(time.perf_counter() - start)
+    onnx.save(proto, path)
+    tracing = seconds(lambda: jax.make_jaxpr(fresh(fn))(*given.structs()))
+    return {"compile_seconds": max(totals[-1] - tracing, 0.0), **counts(path)}
+
+
+def with_onnxslim(source: Path, path: Path) -> dict[str, Any]:
+    import onnxslim
+
+    taken = seconds(lambda: onnx.save(onnxslim.slim(str(source)), path))
+    return {"seconds": taken, **counts(path)}
+
+
+def with_optimizer(source: Path, path: Path) -> dict[str, Any]:
+    from onnxruntime.transformers.optimizer import optimize_model
+
+    taken = seconds(
+        lambda: optimize_model(str(source), "bert", opt_level=0).save_model_to_file(str(path))
+    )
+    return {"seconds": taken, **counts(path)}
+
+
+def counts(path: Path) -> dict[str, Any]:
+    """Nodes with those of bodies and functions, and the ops that only move data."""
+    ops: dict[str, int] = {}
+
+    def add(nodes: Any) -> None:
+        for node in nodes:
+            ops[node.op_type] = ops.get(node.op_type, 0) + 1
+            for attribute in node.attribute:
+                if attribute.type == onnx.AttributeProto.GRAPH:
+                    add(attribute.g.node)
+
+    model = onnx.load(path, load_external_data=False)
+    add(model.graph.node)
+    for function in model.functions:
+        add(function.node)
+    size = sum(part.stat().st_size for part in path.parent.glob(f"{path.name}*"))
+    return {
+        "nodes": sum(ops.values()),
+        "bytes": size,
+        "movement": {op: ops.get(op, 0) for op in COUNTED},
+    }
+
+
+def attempt(action: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Other converters may fail, and print what they like."""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            return action()
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"[:200]}
+
+
+def main() -> None:
+    given, folder = network(sys.argv[1]), Path(sys.argv[2])
+    fn = given.build()
+    path = {name: folder / f"{name}.onnx" for name in ("jaxport", "jax2onnx", "slim", "optimizer")}
+    result = {"jaxport": with_jaxport(fn, given, path["jaxport"])}
+    result["jax2onnx"] = attempt(lambda: with_jax2onnx(fn, given, path["jax2onnx"]))
+    if path["jax2onnx"].exists():
+        result["onnxslim"] = attempt(lambda: with_onnxslim(path["jax2onnx"], path["slim"]))
+        result["optimizer"] = attempt(lambda: with_optimizer(path["jax2onnx"], path["optimizer"]))
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
