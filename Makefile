@@ -133,6 +133,15 @@ test-newest-smoke:
 	tools/debian13.sh $(NEWEST) make test-smoke JOBS=$(JOBS)
 	cp $(NEWEST)/jaxport/build/report/smoke.xml $(REPORT)/newest-smoke.xml
 
+# Instructions of the compiler on five programs; `make count-update` after a change that is worth more of them.
+.PHONY: test-instructions count-update
+test-instructions: build
+	tools/setup.sh system count
+	$(BIN)/python bench/instructions.py
+count-update: build
+	tools/setup.sh system count
+	$(BIN)/python bench/instructions.py --update
+
 # Skipped by test-python, which has no Node.js.
 .PHONY: test-web
 build/web/.ready: requirements/web.txt

@@ -41,6 +41,7 @@ PARTS = [
     Part("test-conformance", "sample of JAX's own cases", "conformance.xml", ("build",)),
     Part("test-jax2onnx", "sample of jax2onnx's own cases", "jax2onnx*.xml", ("build",)),
     Part("test-fuzz-programs", "random JAX programs", "fuzz-programs.xml", ("build",)),
+    Part("test-instructions", "instructions of the compiler", needs=("build",)),
     Part(".venv-oldest/.jaxport", "environment of the oldest JAX", needs=("build",)),
     Part(
         "test-oldest-smoke",

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Prepares a machine for building and testing.
-#   setup.sh system [lint|web]        system packages; 'lint' adds clang-tidy, 'web' Node.js
+#   setup.sh system [lint|web|count]  system packages; 'lint' adds clang-tidy, 'web' Node.js, 'count' Valgrind
 #   setup.sh python                   prints the Python to use
 #   setup.sh venv DIR REQUIREMENTS    a virtual environment with the pinned packages
 set -euo pipefail
@@ -46,6 +46,7 @@ missing_packages() {
   command -v ccache >/dev/null || echo ccache
   if [ "$also" = lint ]; then command -v run-clang-tidy >/dev/null || echo clang-tidy; fi
   if [ "$also" = web ]; then command -v npm >/dev/null || echo npm; fi
+  if [ "$also" = count ]; then command -v valgrind >/dev/null || echo valgrind; fi
   for package in libabsl-dev libfmt-dev libprotozero-dev libcli11-dev nlohmann-json3-dev \
     libgtest-dev libgmock-dev; do
     is_installed "$package" || echo "$package"

@@ -19,11 +19,11 @@ CACHE = 1024
 class Decoder(nnx.Module):
     """A GPT-style decoder: learned positions, a causal mask, logits of the last token."""
 
-    def __init__(self, rngs: nnx.Rngs, layers: int = 6):
-        self.embed = nnx.Embed(VOCABULARY, WIDTH, rngs=rngs)
-        self.positions = nnx.Param(0.02 * jax.random.normal(rngs.params(), (TOKENS, WIDTH)))
-        self.blocks = nnx.List([Block(WIDTH, HEADS, rngs) for _ in range(layers)])
-        self.norm = nnx.LayerNorm(WIDTH, rngs=rngs)
+    def __init__(self, rngs: nnx.Rngs, width: int = WIDTH, vocabulary: int = VOCABULARY):
+        self.embed = nnx.Embed(vocabulary, width, rngs=rngs)
+        self.positions = nnx.Param(0.02 * jax.random.normal(rngs.params(), (TOKENS, width)))
+        self.blocks = nnx.List([Block(width, HEADS, rngs) for _ in range(6)])
+        self.norm = nnx.LayerNorm(width, rngs=rngs)
 
     def __call__(self, tokens: jax.Array) -> jax.Array:
         x = self.embed(tokens) + self.positions[...]

@@ -48,15 +48,14 @@ class Bottleneck(nnx.Module):
 
 
 class ResNet(nnx.Module):
-    def __init__(self, rngs: nnx.Rngs, depths: tuple[int, ...] = (3, 4, 6, 3)):
-        self.stem = ConvNorm(3, 64, 7, rngs, 2)
-        blocks, features = [], 64
+    def __init__(self, rngs: nnx.Rngs, depths: tuple[int, ...] = (3, 4, 6, 3), width: int = 64):
+        self.stem = ConvNorm(3, width, 7, rngs, 2)
+        blocks, features = [], width
         for stage, depth in enumerate(depths):
-            width = 64 << stage
             for index in range(depth):
                 stride = 2 if stage > 0 and index == 0 else 1
-                blocks.append(Bottleneck(features, width, stride, rngs))
-                features = 4 * width
+                blocks.append(Bottleneck(features, width << stage, stride, rngs))
+                features = 4 * (width << stage)
         self.blocks = nnx.List(blocks)
         self.head = nnx.Linear(features, 1000, rngs=rngs)
 

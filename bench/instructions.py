@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instructions that the compiler spends on a program, which is what CI guards: times are noisy.
+
+    make test-instructions    compares with bench/results/instructions.json
+    make count-update         writes that file
+
+Callgrind counts those of `jaxport convert`: the same on every run of one binary. The networks are
+those of bench/networks, narrow, because weights are text in a .jir file.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from chain import pointwise_block, program, softmax_block
+from measure import RESULTS, ROOT, SCRATCH
+from networks.network import Network, image, of_module
+from networks.sequence import TOKENS_INPUT, Decoder
+from networks.vision import ResNet, vit
+
+import jaxport
+
+TOOL = ROOT / "build" / "release" / "jaxport"
+BASELINE = RESULTS / "instructions.json"
+LIMIT = 1.03
+
+
+def traced(network: Network) -> Callable[[], str]:
+    def text() -> str:
+        model = jaxport.to_onnx(network.build(), network.structs(), return_mode="model")
+        return model.jir()
+
+    return text
+
+
+PROGRAMS: dict[str, Callable[[], str]] = {
+    "pointwise chain, 10,000 equations": lambda: program(pointwise_block, 10_000),
+    "softmax chain, 10,000 equations": lambda: program(softmax_block, 10_000),
+    "ViT, 12 layers": traced(Network("", vit(24, 3, 12), (image(1, 224),))),
+    "ResNet-50": traced(
+        Network("", of_module(lambda rngs: ResNet(rngs, width=2)), (image(1, 64),))
+    ),
+    "decoder, 6 layers": traced(
+        Network("", of_module(lambda rngs: Decoder(rngs, 32, 64)), (TOKENS_INPUT,), 64)
+    ),
+}
+
+
+def compiler() -> str:
+    """Another compiler makes other instructions of the same source."""
+    run = subprocess.run(["c++", "--version"], check=True, capture_output=True, text=True)
+    return run.stdout.splitlines()[0]
+
+
+def instructions(path: Path) -> int:
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+    run = subprocess.run(
+        [*command, TOOL, "convert", path, "-o", path.with_suffix(".onnx")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found = re.search(r"Collected : (\d+)", run.stderr)
+    assert found, run.stderr
+    return int(found[1])
+
+
+def measured() -> dict[str, int]:
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    counts = {}
+    for index, (name, text) in enumerate(PROGRAMS.items()):
+        path = SCRATCH / f"instructions{index}.jir"
+        path.write_text(text())
+        counts[name] = instructions(path)
+    return counts
+
+
+def exceeded(counts: dict[str, int], before: dict[str, int]) -> list[str]:
+    """The programs that cost more than the limit allows; prints all of them."""
+    over = []
+    for name, count in counts.items():
+        ratio = count / before[name]
+        print(f"{name:36} {count / 1e6:8.1f} million, {ratio:.3f} of what it was")
+        if ratio > LIMIT:
+            over.append(name)
+    return over
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--update", action="store_true", help="make this the baseline")
+    counts = measured()
+    if parser.parse_args().update:
+        result = {"compiler": compiler(), "instructions": counts}
+        BASELINE.write_text(json.dumps(result, indent=2) + "\n")
+        return 0
+    baseline = json.loads(BASELINE.read_text())
+    if baseline["compiler"] != compiler():
+        print(f"not compared: the baseline is of {baseline['compiler']}")
+        return 0
+    over = exceeded(counts, baseline["instructions"])
+    if over:
+        print(f"more than {LIMIT} of the baseline: {', '.join(over)}")
+        print("if models are worth it, run `make count-update` and say so in the commit")
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
