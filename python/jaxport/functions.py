@@ -15,6 +15,7 @@ import functools
 import inspect
 import re
 import sys
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, cast, overload
 
@@ -77,10 +78,11 @@ def onnx_function(
     name: str | None = None,
     type: str | None = None,
 ) -> Any:
-    """Marks a function, a method or a class: its calls become ONNX functions of the model.
+    """Marks a function, a method, a class or a module: calls become ONNX functions of the model.
 
     Of a class the calls of its instances are meant; the class may be a module of Flax NNX, Linen or
-    Equinox, or any other with __call__. Nothing changes outside of conversions.
+    Equinox, or any other with __call__. A module that is marked stays the module that it is.
+    Nothing changes outside of conversions.
 
     Args:
         target: what to mark; left out where the decorator is called with options.
@@ -96,7 +98,11 @@ def onnx_function(
 
     def decorate(given: Any) -> Any:
         mark = _mark_for(given, unique, namespace, type or name)
-        return _marked_class(given, mark) if inspect.isclass(given) else _marked(given, mark)
+        if inspect.isclass(given):
+            return _marked_class(given, mark)
+        if inspect.ismethod(given):
+            return types.MethodType(_marked(given.__func__, mark), given.__self__)
+        return _marked_module(given, mark) if _is_module(given) else _marked(given, mark)
 
     if target is None:
         return decorate
@@ -106,7 +112,8 @@ def onnx_function(
 
 
 def _mark_for(target: Any, unique: bool, namespace: str | None, name: str | None) -> Mark:
-    earlier: Mark | None = vars(target).get(_ATTRIBUTE) if hasattr(target, "__dict__") else None
+    marked = type(target) if _is_module(target) else target
+    earlier: Mark | None = vars(marked).get(_ATTRIBUTE) if hasattr(marked, "__dict__") else None
     chosen = name or getattr(target, "__name__", target.__class__.__name__)
     mark = Mark(_domain(namespace), re.sub(r"\W", "_", chosen, flags=re.ASCII), unique)
     if earlier is None:
@@ -135,6 +142,24 @@ def _marked_class(cls: Any, mark: Mark) -> Any:
     return cls
 
 
+def _marked_module(module: Any, mark: Mark) -> Any:
+    """The module itself, of a class of its own: a function in its place would hide its weights and
+    its state from the module that holds it."""
+    cls: Any = type(module)
+    metaclass: Any = type(cls)
+    own = metaclass(cls.__name__, (cls,), {"__module__": cls.__module__, "__doc__": cls.__doc__})
+    own.__qualname__ = cls.__qualname__
+    object.__setattr__(module, "__class__", _marked_class(own, mark))  # modules may be frozen
+    return module
+
+
+def _is_module(target: Any) -> bool:
+    """Whether this is an instance of a module of Flax NNX, Linen or Equinox."""
+    kinds = [("flax.nnx", "Module"), ("flax.linen", "Module"), ("equinox", "Module")]
+    modules = [(sys.modules.get(package), name) for package, name in kinds]
+    return isinstance(target, tuple(getattr(found, name) for found, name in modules if found))
+
+
 def _marked(fn: Callable[..., Any], mark: Mark) -> Callable[..., Any]:
     fn = getattr(fn, "__wrapped__", fn) if hasattr(fn, _ATTRIBUTE) else fn
 
@@ -151,9 +176,7 @@ def _marked(fn: Callable[..., Any], mark: Mark) -> Callable[..., Any]:
 
 
 def _unbound(fn: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """A function and its first arguments: those of a method or of an object that can be called."""
-    if inspect.ismethod(fn):
-        return fn.__func__, (fn.__self__,)
+    """A function and its first arguments: an object that can be called is one."""
     return (fn, ()) if inspect.isroutine(fn) else (type(fn).__call__, (fn,))
 
 

@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import jaxport
 from conformance.outcome import Known, Outcome
 from conformance.report import failures
 
@@ -114,8 +113,6 @@ class Comparison:
         lines = ["", f"**{passed} of {len(counted)} hold ({passed / len(counted):.1%}).**"]
         if self.pairs:
             lines.append("Models have " + ";\n".join(self.summary()[:2]) + ".")
-        if not hasattr(jaxport, "onnx_function"):
-            lines.append("The number of functions that a case states is not compared yet.")
         lines += ["", *self._contexts(counted)]
         lines += failures(counted, entries, level)
         return lines + self._larger(level)

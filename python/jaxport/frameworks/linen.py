@@ -29,15 +29,16 @@ def program(fn: Any) -> Program | None:
         return None  # module.apply takes variables itself
     if given and isinstance(given[0], Mapping):
         variables, *rngs = given
-        return _program(module, method, variables, dict(*rngs))
+        return _program(module, function, variables, dict(*rngs))
     if given or module.scope is None:
         raise has_no_variables(f"the Linen module {type(module).__name__}", _HELP)
     keys = {name: rng.as_jax_rng() for name, rng in module.scope.rngs.items()}
     unbound, variables = module.unbind()
-    return _program(unbound, method, variables, keys)
+    return _program(unbound, function, variables, keys)
 
 
-def _program(module: Any, method: str, variables: Any, rngs: dict[str, Any]) -> Program:
+def _program(module: Any, member: Any, variables: Any, rngs: dict[str, Any]) -> Program:
+    method = getattr(member, "__func__", type(module).__call__)
     collections = [name for name in variables if name != "params"]
     keys = named_leaves(rngs, "rngs")
     state = named_leaves({name: variables[name] for name in collections})
@@ -64,5 +65,5 @@ def _program(module: Any, method: str, variables: Any, rngs: dict[str, Any]) -> 
         result, after = apply(mutable=collections)
         return result, changed(values, named_leaves(after))
 
-    function, name = getattr(module, method), type(module).__name__
+    function, name = method.__get__(module), type(module).__name__
     return Program(function, call, (variables,), name, {**state, **keys}, frozenset(keys))

@@ -24,7 +24,7 @@ def program(fn: Any) -> Program | None:
     owner = getattr(fn, "__self__", fn)
     if nnx is None or not isinstance(owner, nnx.Module):
         return None
-    method = "__call__" if owner is fn else fn.__name__
+    method = type(owner).__call__ if owner is fn else fn.__func__
 
     def call(
         state: Mapping[str, Any] | None, *arguments: Any, **keywords: Any
@@ -33,7 +33,7 @@ def program(fn: Any) -> Program | None:
         if state:
             nnx.update(copy, _replaced(nnx.state(copy), state))
         before = _leaves(nnx.state(copy))
-        result = getattr(copy, method)(*arguments, **keywords)
+        result = method(copy, *arguments, **keywords)
         return result, changed(before, _leaves(nnx.state(copy)))
 
     state = _leaves(nnx.state(owner))
