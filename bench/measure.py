@@ -11,6 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
+import onnxruntime
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 SCRATCH = ROOT / "build" / "bench"  # models that the benchmarks write and share
@@ -58,6 +62,18 @@ def summary(samples: list[float]) -> dict[str, Any]:
         "first": samples[0],
         "samples": samples,
     }
+
+
+def onnx_runner(model: onnx.ModelProto, *inputs: np.ndarray) -> Callable[[], np.ndarray]:
+    """Runs a model in ONNX Runtime on one thread; the first result."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors only
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    feed = {given.name: x for given, x in zip(session.get_inputs(), inputs, strict=True)}
+    return lambda: session.run(None, feed)[0]
 
 
 def in_turns(runners: dict[str, Callable[[], Any]], rounds: int) -> dict[str, Any]:

@@ -19,8 +19,7 @@ import jax.numpy as jnp  # noqa: E402
 import jax2onnx  # noqa: E402
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
-import onnxruntime  # noqa: E402
-from measure import in_turns, save_result  # noqa: E402
+from measure import in_turns, onnx_runner, save_result  # noqa: E402
 from onnx import helper, numpy_helper  # noqa: E402
 
 import jaxport  # noqa: E402
@@ -89,17 +88,6 @@ def by_hand(op: str, values: Weights, shape: tuple[int, ...]) -> onnx.ModelProto
         + [numpy_helper.from_array(np.array([1]), "axes")],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
-
-
-def onnx_runner(model: onnx.ModelProto, x: np.ndarray) -> Callable[[], np.ndarray]:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3  # errors only
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    feed = {session.get_inputs()[0].name: x}
-    return lambda: session.run(None, feed)[0]
 
 
 def measured(op: str, batch: int, features: int, units: int) -> dict[str, Any]:

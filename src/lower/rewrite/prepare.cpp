@@ -46,6 +46,9 @@ void prepare(axis::Program& program, const Options& options) {
   axis::rebuild(program, fold_affine);
   if (has_convolution(program) && !options.lowerings.contains("conv_general_dilated")) {
     axis::rebuild(program, conv_bias);
+    axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts&) {
+      return conv_transpose(graph, use, options);
+    });
   }
   for (axis::Program* region : axis::regions(program)) prepare(*region, options);
 }

@@ -17,6 +17,10 @@ axis::Use fold_affine(axis::Graph& graph, const axis::Use& use, const axis::UseC
 // A constant that is added to the features of a convolution is its third operand, as in ONNX.
 axis::Use conv_bias(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses);
 
+// A convolution over a dilated input, where the target has ConvTranspose for it: the primitive
+// conv_transpose, whose kernel is reversed and [I, O/g, spatial…]. Comes after conv_bias.
+axis::Use conv_transpose(axis::Graph& graph, const axis::Use& use, const Options& options);
+
 // A sum of windows divided by the number of their elements, with or without those of the padding:
 // the primitive reduce_window_mean.
 axis::Use window_mean(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "lower/rows/ctx.h"
 #include "lower/rows/pad.h"
@@ -81,7 +82,69 @@ Results conv_general_dilated(Ctx& c) {
   return c.op.Conv(x, weight, args);
 }
 
-constexpr Row kConvRows[] = {{"conv_general_dilated", conv_general_dilated, 0, conv_order}};
+// --- ConvTranspose, see rewrite/conv_transpose.cpp
+
+// The kernel is [I, O/g, spatial…] already.
+Order conv_transpose_order(const front::Eqn& eqn, std::span<const front::Type>,
+                           std::span<const front::Type>) {
+  const auto conv = front::ConvParams::read(eqn);
+  return {{conv.lhs, {}}, {conv.out}};
+}
+
+// ConvTranspose cuts off what a convolution does not pad to the reach of its kernel. What is padded
+// beyond it are places that no element reaches: a few at the high end are output_padding, others
+// come from zeros around the input, one for each stride.
+struct Crop {
+  PadDim ahead;
+  std::int64_t low, high, output_padding = 0;
+};
+Crop crop_of(const PadDim& padding, std::int64_t reach) {
+  const std::int64_t stride = padding.interior + 1;
+  Crop crop{{}, reach - padding.low, reach - padding.high};
+  const auto zeros = [&](std::int64_t& end) {
+    const std::int64_t count = end < 0 ? (stride - 1 - end) / stride : 0;
+    end += count * stride;
+    return count;
+  };
+  crop.ahead.low = zeros(crop.low);
+  if (crop.high < 0 && -crop.high < stride) {
+    crop.output_padding = -std::exchange(crop.high, 0);
+  }
+  crop.ahead.high = zeros(crop.high);
+  return crop;
+}
+
+Results conv_transpose(Ctx& c) {
+  const DType dtype = c.out_type().dtype;
+  const auto conv = front::ConvParams::read(c.eqn());
+  const Value weight = cast(c.in(1), dtype);
+  PadConfig ahead(2);
+  Ints kernel, strides, pads, high_ends, output_padding;
+  for (const PadDim& dim : static_config(conv.padding)) {
+    const std::int64_t size = weight.shape()[2 + kernel.size()].value(),
+                       dilation = conv.rhs_dilation[kernel.size()];
+    const Crop crop = crop_of(dim, (size - 1) * dilation);
+    kernel.push_back(size);
+    strides.push_back(dim.interior + 1);
+    ahead.push_back(crop.ahead);
+    pads.push_back(crop.low);
+    high_ends.push_back(crop.high);
+    output_padding.push_back(crop.output_padding);
+  }
+  pads.insert(pads.end(), high_ends.begin(), high_ends.end());
+  const Value input = cast(c.in(0), dtype), x = padded(c, input, like(input, 0), ahead);
+  const onnx::Args args{{"kernel_shape", kernel},           {"strides", strides},
+                        {"dilations", conv.rhs_dilation},   {"pads", pads},
+                        {"output_padding", output_padding}, {"group", conv.feature_groups.value()}};
+  if (c.operands().size() == 3) return c.op.ConvTranspose(x, weight, c.in(2), args);
+  return c.op.ConvTranspose(x, weight, args);
+}
+
+constexpr Row kConvRows[] = {
+    {"conv_general_dilated", conv_general_dilated, 0, conv_order},
+    {"conv_transpose", conv_transpose, 0, conv_transpose_order},
+};
+static_assert(std::ranges::is_sorted(kConvRows, {}, &Row::primitive));
 
 }  // namespace
 

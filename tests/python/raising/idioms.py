@@ -263,6 +263,15 @@ ROWS += [
         nodes=3,
         Conv=1,
     ),
+    row(
+        "nnx",
+        "ConvTranspose",
+        with_nnx(lambda r: nnx.ConvTranspose(4, 5, (3, 3), (2, 2), rngs=r)),
+        IMAGE,
+        moves=2,
+        nodes=3,
+        ConvTranspose=1,
+    ),
     row("linen", "Dense", with_linen(nn.Dense(5), (3, 7)), **GEMM),
     row(
         "linen",
@@ -272,6 +281,24 @@ ROWS += [
         moves=2,
         nodes=3,
         Conv=1,
+    ),
+    row(
+        "linen",
+        "ConvTranspose",
+        with_linen(nn.ConvTranspose(5, (4, 4), (2, 2)), (2, 6, 6, 4)),
+        IMAGE,
+        moves=2,
+        nodes=3,
+        ConvTranspose=1,
+    ),
+    row(
+        "linen",
+        "ConvTranspose, transposed kernel",
+        with_linen(nn.ConvTranspose(5, (3, 3), (2, 2), transpose_kernel=True), (2, 6, 6, 4)),
+        IMAGE,
+        moves=2,
+        nodes=3,
+        ConvTranspose=1,
     ),
     row(
         "equinox",
@@ -285,6 +312,16 @@ ROWS += [
         with_equinox(lambda: eqx.nn.Conv2d(4, 5, 3, key=KEY), over_batch(lambda m, x: m(x))),
         NCHW,
         Conv=1,
+    ),
+    row(
+        "equinox",
+        "ConvTranspose2d, vmap",
+        with_equinox(
+            lambda: eqx.nn.ConvTranspose2d(4, 5, 3, 2, 1, 1, key=KEY),
+            over_batch(lambda m, x: m(x)),
+        ),
+        NCHW,
+        ConvTranspose=1,
     ),
 ]
 if HAS_KERAS:
@@ -319,6 +356,19 @@ if HAS_KERAS:
             nodes=3,
             Conv=1,
         ),
+        row(
+            "keras",
+            "Conv2DTranspose",
+            with_keras(
+                lambda keras: keras.layers.Conv2DTranspose(5, 3, 2, padding="same"),
+                lambda m, x: m(x),
+                (2, 6, 6, 4),
+            ),
+            IMAGE,
+            moves=2,
+            nodes=3,
+            ConvTranspose=1,
+        ),
     ]
 if HAS_HAIKU:
     ROWS += [
@@ -331,6 +381,15 @@ if HAS_HAIKU:
             moves=2,
             nodes=3,
             Conv=1,
+        ),
+        row(
+            "haiku",
+            "Conv2DTranspose",
+            with_haiku(lambda hk, x: hk.Conv2DTranspose(5, 3, 2)(x), (2, 6, 6, 4)),
+            IMAGE,
+            moves=2,
+            nodes=3,
+            ConvTranspose=1,
         ),
     ]
 
