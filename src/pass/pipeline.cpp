@@ -12,6 +12,7 @@ constexpr Pass kPipeline[] = {
     {"remove_noops", remove_noops},
     {"fold_block_moves", fold_block_moves},
     {"make_gemms", make_gemms},
+    {"make_batch_norms", make_batch_norms},
     {"hoist_invariants", hoist_invariants},
     {"fold_constants", fold_constants},
     {"share_constants", share_constants},

@@ -252,7 +252,14 @@ BATCH = [
     ({"Conv"}, "after a bias", lambda x: batch_norm(convolved(x) + SCALE), NHWC),
     ({"MatMul", "Gemm"}, "before dense", lambda x: dense(batch_norm(x)) + SCALE, ROWS_8),
     ({"MatMul", "Gemm"}, "scalar before dense", lambda x: dense(x / 255.0 - 0.5), ROWS_8),
-    ({"MatMul", "Gemm", "Mul"}, "a weight of two", tied, ROWS_8),
+    ({"BatchNormalization"}, "rows", batch_norm, ROWS_8),
+    (
+        {"BatchNormalization"},
+        "channels first",
+        lambda x: batch_norm(x.swapaxes(1, 2)).swapaxes(1, 2),
+        [f32("B", 8, 5)],
+    ),
+    ({"MatMul", "Gemm", "BatchNormalization"}, "a weight of two", tied, ROWS_8),
 ]
 
 
