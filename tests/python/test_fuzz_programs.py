@@ -149,6 +149,36 @@ def test_only_parts_that_overflow_excuse_a_product_that_does():
     assert outcome(prog, lambda y: y.at[0].set(jnp.nan), infinite).kind == "wrong"
 
 
+def test_parts_that_overflow_excuse_what_a_comparison_makes_of_them():
+    text = "jnp.where(jnp.sum($0, axis=1, keepdims=True) < 9, $0, 2.0)"
+    prog = program(text, shape=(2, 3))
+    huge = [[np.asarray([[3e38, 3e38, -3e38], [1, 2, 3]], np.float32)]]
+    assert outcome(prog, lambda y: y.at[0].set(jnp.asarray(huge[0][0][0])), huge).kind == "known"
+    assert outcome(prog, lambda y: y.at[0].set(5.0), huge).kind == "wrong"
+    assert outcome(prog, lambda y: y.at[1].set(2.0), huge).kind == "wrong"
+
+
+def test_bits_of_a_number_that_overflows_are_not_compared():
+    prog = program("jnp.sum($0, axis=1)", "lax.bitcast_convert_type($0, i32)", shape=(2, 3))
+    huge = [[np.asarray([[3e38, 3e38, -3e38], [1, 2, 3]], np.float32)]]
+    assert outcome(prog, lambda y: y.at[0].set(7), huge).kind == "known"
+    assert outcome(prog, lambda y: y.at[1].set(7), huge).kind == "wrong"
+
+
+def test_only_a_subnormal_exponential_is_or_is_not_zero():
+    prog = program("(jnp.exp($0) != 0).astype(f32)", "$0 / jnp.sum($0) ** 2", shape=(5,))
+    rows = [[np.asarray([-95, -200, -200, -200, -80], np.float32)]]
+    assert outcome(prog, lambda y: y.at[0].set(0.25), rows).kind == "known"
+    assert outcome(prog, lambda y: y.at[1].set(0.25), rows).kind == "wrong"
+
+
+def test_scores_of_attention_that_overflow_in_16_bits():
+    prog = program("jax.nn.softmax($0 @ ($0 * $0).mT) @ $0", dtype="f16", shape=(2, 2))
+    rows = [[np.asarray([[-0.05, 200], [300, 250]], np.float16)]]
+    assert outcome(prog, None, rows).kind == "known"
+    assert outcome(prog, lambda y: y * 10, rows).kind == "wrong"
+
+
 def test_where_jax_overflows_the_exact_result_is_asked_for():
     prog = program("jax.nn.softmax($0 @ $0.T) @ $0", dtype="f16", shape=(2, 2))
     rows = [[np.asarray([[900, 300], [-2, 500]], np.float16)]]
@@ -167,6 +197,13 @@ def test_large_whole_numbers_round():
 def test_documented_refusals_of_nothing(size, kind):
     prog = program("jax.nn.softmax($0 @ $0.mT) @ $0", shape=("B", 3, 4))
     assert outcome(dataclasses.replace(prog, sizes=({"B": size},))).kind == kind
+
+
+def test_a_part_that_an_empty_axis_does_not_have_is_not_compared():
+    text = "jax.grad(lambda a: jnp.sum(a[:1] ** 2))($0)"
+    prog = dataclasses.replace(program(text, shape=("B", 3)), sizes=({"B": 0},))
+    assert outcome(prog).kind == "right"
+    assert outcome(program(text), lambda y: y * 2).kind == "wrong"
 
 
 def test_shrinking_keeps_the_fault_and_little_else():

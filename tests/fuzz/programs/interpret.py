@@ -47,22 +47,23 @@ _INEXACT = {"acosh", "asinh", "atanh", "bessel_i0e", "digamma", "erf_inv", "lgam
 
 def primitives(jaxpr: Any) -> set[str]:
     """The names of all primitives, also of those in nested jaxprs."""
-    return {eqn.primitive.name for eqn in _equations(jaxpr)}
+    return {eqn.primitive.name for eqn in equations(jaxpr)}
 
 
 def shapes(jaxpr: Any) -> Iterator[tuple[int, ...]]:
     """Those of all inputs and results, also in nested jaxprs."""
     yield from (v.aval.shape for v in jaxpr.invars)
-    for eqn in _equations(jaxpr):
+    for eqn in equations(jaxpr):
         yield from (v.aval.shape for v in eqn.outvars)
 
 
-def _equations(jaxpr: Any) -> Iterator[Any]:
+def equations(jaxpr: Any) -> Iterator[Any]:
+    """All of them, also those in nested jaxprs, behind the one that has them."""
     for eqn in jaxpr.eqns:
         yield eqn
         for value in jax.tree.leaves(eqn.params, is_leaf=lambda v: isinstance(v, _JAXPRS)):
             if isinstance(value, _JAXPRS):
-                yield from _equations(getattr(value, "jaxpr", value))
+                yield from equations(getattr(value, "jaxpr", value))
 
 
 def interpreted(

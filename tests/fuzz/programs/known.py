@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fuzz.programs.closeness import near
 from fuzz.programs.interpret import Change, interpreted, primitives
 from fuzz.programs.places import is_float
 from fuzz.programs.program import Program, function_of, function_source
@@ -45,15 +46,17 @@ def refusal_of_nothing(message: str) -> str | None:
 
 # What stands at the excused places, in one run each: results that do not depend on it stay.
 STAND_INS = (0.0, np.inf, np.nan, 1.0, -7.25, 1.5, 0.7, 2.3, -0.4, 5.1, -1.9, 0.3, 3.3, -2.7)
+NOT_FINITE = (np.inf, -np.inf, np.nan)
 NOISE_FACTOR = 2.0  # errors of several places may add up
 
 
 def excused(
     program: Program, values: Results, want: Results, have: Results, floors: Results
-) -> list[tuple[str, Results]]:
+) -> Iterator[tuple[str, Results]]:
     """For each quirk the elements of all outputs that may be the runtime's.
 
-    Changes up to `floors` are rounding: XLA computes the same in several ways.
+    Changes up to `floors` are rounding: XLA computes the same in several ways. A quirk that hides
+    others explains what they explain together with it, so it comes first.
     """
     closed = jax.make_jaxpr(function_of(program))(*values)
     names = primitives(closed.jaxpr)
@@ -62,8 +65,7 @@ def excused(
         for quirk in QUIRKS
         if not names.isdisjoint(quirk.primitives) and _applies(quirk, program, names)
     ]
-    found = []
-    for quirk in quirks:
+    for quirk in sorted(quirks, key=lambda quirk: quirk.name not in HIDING):
         masks = _excused_by(quirk, [quirk], closed, values, want, have, floors)
         for name in HIDING:
             first = [other for other in quirks if other.name == name]
@@ -72,8 +74,7 @@ def excused(
             also = _excused_by(quirk, [*first, quirk], closed, values, want, have, floors)
             masks = [a | b for a, b in zip(masks, also, strict=True)]
         if any(mask.any() for mask in masks):
-            found.append((quirk.name, masks))
-    return found
+            yield quirk.name, masks
 
 
 def _excused_by(
@@ -85,7 +86,7 @@ def _excused_by(
     have: Results,
     floors: Results,
 ) -> Results:
-    changes = (1.0, -1.0) if quirk.noise else STAND_INS
+    changes = (1.0, -1.0) if quirk.noise else NOT_FINITE if quirk.decides else STAND_INS
     first, *others = _runs(closed, values, replaced, changes)
     return [
         _changed(quirk, a, [other[i] for other in others], have[i], floors[i])
@@ -117,6 +118,8 @@ def _changed(
         first, have, *others = [np.asarray(a, np.float64) for a in (first, have, *others)]
         most = np.maximum.reduce([np.abs(other - first) for other in others])
         mask &= ~(np.abs(have - first) > NOISE_FACTOR * most)
+    if quirk.decides:
+        mask &= np.logical_or.reduce([near(other, have) for other in others])
     if quirk.spreads:
         return np.full(mask.shape, mask.any())
     if quirk.among and jnp.issubdtype(first.dtype, jnp.floating):
@@ -165,6 +168,11 @@ def _replaced(quirk: Quirk, is_replaced: Any, stand_in: Any) -> Change:
             return [jnp.where(is_replaced, o, r) for o, r in zip(others, results, strict=True)]
         if not any(map(is_float, results)):
             return results
+        if quirk.of_f32:
+            wide = eqn.params | {"preferred_element_type": jnp.float32}
+            product = eqn.primitive.bind(*(x.astype(jnp.float32) for x in operands), **wide)
+            other = quirk.of_f32(results[0], product).astype(results[0].dtype)
+            return [jnp.where(is_replaced, other, results[0])]
         if quirk.noise:
             noisy = [quirk.noise(operands, r, stand_in).astype(r.dtype) for r in results]
             return [jnp.where(is_replaced, n, r) for n, r in zip(noisy, results, strict=True)]

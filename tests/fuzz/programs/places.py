@@ -159,6 +159,13 @@ def subnormal_as_normal(x: Any) -> Any:
     return jnp.where(is_subnormal(x), jnp.copysign(tiny, x), x)
 
 
+def power_is_subnormal(base: float, args: Sequence[Any], result: Any) -> Any:
+    """Numbers so small that their power is 0 in any form are left out."""
+    info = jnp.finfo(result.dtype)
+    least = (np.log(float(info.tiny)) + np.log(float(info.eps)) - 1) / np.log(base)
+    return (result < info.tiny) & (args[0] > least)
+
+
 def reads_subnormal_number(args: Sequence[Any], result: Any) -> Any:
     found = jnp.zeros(result.shape, bool)
     for x in filter(is_float, args):
@@ -201,7 +208,19 @@ def size_without_scale(x: Any) -> Any:
 
 def model_overflows(want: np.ndarray, have: np.ndarray) -> np.ndarray:
     """Where JAX does, too, and the model does not, it is compared with the exact result."""
-    return np.asarray(~np.isfinite(have) & ~(np.isinf(want) & np.isinf(have)))
+    return of_floats(want, ~np.isfinite(have) & ~(np.isinf(want) & np.isinf(have)))
+
+
+def scores_of_f32(axis: int, result: Any, scores: Any) -> Any:
+    """Rows of scores that overflow in f16, less the largest: their softmax is that of f32."""
+    if result.dtype != jnp.float16 or result.ndim < -axis:
+        return result
+    is_finite = jnp.isfinite(scores)
+    overflows = (jnp.isinf(result) & is_finite).any(axis=axis, keepdims=True)
+    largest = jnp.max(
+        jnp.where(is_finite, scores, -jnp.inf), axis=axis, keepdims=True, initial=-jnp.inf
+    )
+    return jnp.where(overflows, jnp.maximum(scores - largest, -6e4), result)
 
 
 # Which sign a NaN has in JAX depends on what XLA compiles: both are tried.

@@ -23,9 +23,11 @@ class Quirk:
 
     With `beyond`, they differ where those of `beyond(operands)` are infinite; with `vanishes`,
     where they are 0 and those of other numbers would not be; with `instead`, they are those of
-    other operands; with `noise`, they are off as it has them, upwards and downwards. Of elements
+    other operands; with `noise`, they are off as it has them, upwards and downwards; with
+    `of_f32(results, wide)`, they are what it makes of the product of operands in f32. Of elements
     that change, those are excused that `permits(want, have)`; with `among`, those that lie between
-    the results of such runs; with `spreads`, all of a result that has some.
+    the results of such runs; with `decides`, those that are the result of such a run, in which the
+    places are not finite or as `of_f32` has them; with `spreads`, all of a result that has some.
     """
 
     name: str
@@ -35,8 +37,10 @@ class Quirk:
     vanishes: bool = False
     instead: Callable[[Any], Any] | None = None
     noise: Callable[[Sequence[Any], Any, Any], Any] | None = None
+    of_f32: Callable[[Any, Any], Any] | None = None
     permits: Callable[[np.ndarray, np.ndarray], Any] = lambda want, have: True
     among: bool = False
+    decides: bool = False
     spreads: bool = False
     opsets: range = range(27)
     targets: tuple[str, ...] = ("onnxruntime", "onnx")
@@ -172,11 +176,29 @@ QUIRKS = [
     ),
     Quirk(
         "a sum or product in another order overflows on its way",
+        (*_SUMS, *_PRODUCTS),
+        beyond=places.size,
+        decides=True,  # what a comparison reads
+    ),
+    Quirk(
+        "a sum or product in another order overflows on its way",
         ("reduce_sum",),  # of a norm, whose squares overflow in 32 bits and not in 64
         beyond=places.size,
         permits=places.only_jax_overflows,
         among=True,
         raised_only=True,
+    ),
+    *(
+        Quirk(
+            "Attention does not round scores to 16 bits, where they overflow",
+            ("dot_general",),
+            of_f32=functools.partial(places.scores_of_f32, axis),
+            permits=places.only_jax_overflows,
+            decides=True,
+            raised_only=True,
+            beside="exp",
+        )
+        for axis in (-1, -2)
     ),
     *(
         Quirk(
@@ -252,6 +274,10 @@ QUIRKS = [
         permits=places.only_jax_is_nan,
     ),
     Quirk(FLUSHED, ("mul", "div", "dot_general"), vanishes=True),
+    *(
+        Quirk(FLUSHED, (primitive,), functools.partial(places.power_is_subnormal, base))
+        for primitive, base in (("exp", np.e), ("exp2", 2.0))
+    ),
     Quirk(FLUSHED, ("bitcast_convert_type",), places.makes_subnormal_number),
     Quirk(
         FLUSHED,
