@@ -77,7 +77,7 @@ def test_a_listed_case_that_passes_is_reported() -> None:
 def test_the_list_has_reasons_and_no_broken_models() -> None:
     for entry in itertools.chain(*(known_list(17, source.known) for source in SOURCES.values())):
         assert entry.reason
-        is_described = entry.outcome in ("wrong value", "refused by jax")
+        is_described = entry.outcome in ("wrong value", "refused by jax", "unlike the case")
         assert is_described or entry.outcome.startswith("error E"), entry
 
 
