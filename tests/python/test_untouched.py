@@ -4,44 +4,58 @@
 from __future__ import annotations
 
 import importlib
+import sys
 
 import equinox as eqx
 import flax.linen as nn
 import jax
+import jax.extend.core
 import jax.numpy as jnp
+import numpy as np
+import pytest
 from flax import nnx
 
 import jaxport
+from jaxport import lowering
 
-MODULES = [
-    *("jax", "jax.numpy", "jax.lax", "jax.nn", "jax.numpy.linalg", "jax.numpy.fft", "jax.random"),
-    *("jax.scipy.special", "flax.nnx", "flax.linen", "equinox", "equinox.nn"),
-]
+PACKAGES = ("jax", "flax", "equinox")
+# Public modules that an import of the packages does not load.
+for extra in ("jax.export", "jax.image", "jax.scipy.linalg", "jax.scipy.signal", "jax.scipy.stats"):
+    importlib.import_module(extra)
 
 
-def identities():
-    """The public names of all modules, with the classes' own public functions, by identity."""
+def functions():
+    """All functions of all modules of the packages, private ones too; those of classes and the
+    rules that primitives hold included."""
     found = {}
-    for name in MODULES:
-        for key, value in vars(importlib.import_module(name)).items():
-            if key.startswith("_"):
-                continue
-            found[f"{name}.{key}"] = id(value)
-            if isinstance(value, type):
-                members = vars(value).items()
-                found |= {f"{name}.{key}.{member}": id(item) for member, item in members}
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[0] in PACKAGES and module is not None:
+            for key, value in list(vars(module).items()):
+                if callable(value):
+                    found[f"{name}.{key}"] = value
+                if isinstance(value, type | jax.extend.core.Primitive):
+                    members = list(vars(value).items())
+                    found |= {f"{name}.{key}.{m}": v for m, v in members if is_function(v)}
     return found
 
 
+def is_function(value):
+    return callable(value) or isinstance(value, property | staticmethod | classmethod)
+
+
+def changes(before, seen):
+    return [name for name, function in before.items() if seen.get(name) is not function]
+
+
 class Net(nnx.Module):
-    def __init__(self, seen):
+    def __init__(self, observe):
         self.linear = nnx.Linear(4, 4, rngs=nnx.Rngs(0))
         self.norm = nnx.BatchNorm(4, rngs=nnx.Rngs(0))
-        self.observe = seen
+        self.observe = observe
 
-    def __call__(self, x):
+    def __call__(self, x, scale=1.0):
         self.observe()
-        return jax.nn.softmax(self.norm(self.linear(x)))
+        return jax.nn.softmax(self.norm(self.linear(x))) * scale
 
 
 class LinenNet(nn.Module):
@@ -53,28 +67,124 @@ class LinenNet(nn.Module):
         return nn.Dense(3)(x)
 
 
-def test_nothing_is_patched_before_during_and_after():
-    jaxport.to_onnx(jnp.tanh, [(3,)])  # what is imported at the first use
+def equinox_net(observe):
+    mlp = eqx.nn.MLP(4, 3, 8, 1, key=jax.random.key(0))
+    return lambda x: observe() or mlp(x)
+
+
+def linen_net(observe):
+    variables = LinenNet(lambda: None).init(jax.random.key(0), jnp.ones((1, 4)))
+    return LinenNet(observe), variables
+
+
+def edges(observe):
+    kernel = jnp.ones((3, 3, 2, 2))
+    numbers = ("NHWC", "HWIO", "NHWC")
+    convolved = jax.lax.conv_general_dilated
+
+    def fn(x):
+        observe()
+        return convolved(x, kernel, (1, 1), "SAME", dimension_numbers=numbers)
+
+    return fn
+
+
+def derivative(observe):
+    def loss(x):
+        observe()
+        return jnp.linalg.norm(jax.scipy.special.erf(jnp.sort(x)))
+
+    return jax.vmap(jax.grad(loss))
+
+
+def a_loop(observe):
+    def fn(x):
+        def step(carry, row):  # a new one each time: JAX remembers the trace of an old one
+            observe()
+            return carry + row, jnp.cumsum(row)
+
+        return jax.lax.scan(step, x[0], x)
+
+    return fn
+
+
+@pytest.mark.parametrize(
+    ("make", "inputs", "options"),
+    [
+        (Net, [("B", 4)], {}),
+        (Net, [("B", 4)], {"state": "io", "params_as_inputs": True}),
+        (Net, [("B", 4)], {"input_params": {"scale": 2.0}}),
+        (lambda observe: jaxport.onnx_function(Net(observe)), [("B", 4)], {"functions": "auto"}),
+        (linen_net, [("B", 4)], {}),
+        (equinox_net, [(4,)], {"target": "onnx"}),
+        (edges, [("B", 5, 5, 2)], {"inputs_as_nchw": [0], "outputs_as_nchw": [0]}),
+        (derivative, [("B", 4)], {"opset": 17}),
+        (a_loop, [("T", 4)], {"enable_double_precision": True}),
+    ],
+    ids=["nnx", "state", "params", "function", "linen", "equinox", "nchw", "derivative", "loop"],
+)
+def test_nothing_is_patched_while_a_function_is_traced_and_afterwards(make, inputs, options):
+    during = []
+    fn = make(lambda: during.append(functions()))
+    jaxport.to_onnx(fn, inputs, **options)  # what is imported at the first use
+    during.clear()
+    before = functions()
+    jaxport.to_onnx(fn, inputs, **options)
+    assert during
+    for seen in (*during, functions()):
+        assert changes(before, seen) == []
+
+
+def test_nothing_is_patched_while_a_model_is_compiled(monkeypatch):
+    monkeypatch.setattr(lowering, "_registered", {})
+    primitive = jax.extend.core.Primitive("observed")
+    primitive.def_abstract_eval(lambda x: jax.core.ShapedArray(x.shape, x.dtype))
     during = []
 
-    def observe():
-        during.append(identities())
+    @jaxport.register_lowering("observed")
+    def lower(c, x):
+        during.append(functions())
+        return c.op.Identity(x)
 
-    linen = LinenNet(lambda: None)
-    variables = linen.init(jax.random.key(0), jnp.ones((1, 4)))
-    mlp = eqx.nn.MLP(4, 3, 8, 1, key=jax.random.key(0))
+    before = functions()
+    jaxport.to_onnx(lambda x: primitive.bind(jnp.tan(x)).sum(), [("B", 4)])
+    assert during
+    assert changes(before, during[0]) == []
 
-    def with_equinox(x):
-        observe()
-        return mlp(x)
 
-    before = identities()
-    jaxport.to_onnx(Net(observe), [("B", 4)])
-    jaxport.to_onnx(Net(observe), [("B", 4)], state="io", params_as_inputs=True)
-    jaxport.to_onnx((LinenNet(observe), variables), [("B", 4)])
-    jaxport.to_onnx(with_equinox, [(4,)])
-    after = identities()
-    assert len(during) >= 4
-    assert len(before) > 2000
-    for seen in (*during, after):
-        assert {name for name in before if before[name] != seen.get(name)} == set()
+def test_nothing_is_patched_after_an_error():
+    before = functions()
+    with pytest.raises(jaxport.ConversionError):
+        jaxport.to_onnx(lambda x: x if x > 0 else -x, [()])
+    assert changes(before, functions()) == []
+
+
+def test_nothing_is_patched_while_a_model_is_compared():
+    during = []
+
+    def fn(x):
+        during.append(functions())
+        return jnp.tanh(x)
+
+    before = functions()
+    model = jaxport.to_onnx(fn, [(3,)])
+    assert jaxport.allclose(fn, model, [np.ones(3, np.float32)])[0]
+    for seen in (*during, functions()):
+        assert changes(before, seen) == []
+
+
+def test_all_public_functions_are_looked_at(monkeypatch):
+    before = functions()
+    modules = ("jax", "jax.numpy", "jax.lax", "jax.nn", "jax.random", "jax.scipy.special")
+    for name in (*modules, "flax.nnx", "flax.linen", "equinox", "equinox.nn"):
+        module = importlib.import_module(name)
+        public = [key for key in dir(module) if not key.startswith("_")]
+        missing = [
+            k for k in public if callable(getattr(module, k)) and f"{name}.{k}" not in before
+        ]
+        assert missing == []
+    monkeypatch.setattr(jnp, "cumsum", lambda x: x)
+    monkeypatch.setattr(nnx.Linear, "__call__", lambda self, x: x)
+    found = changes(before, functions())
+    assert "jax.numpy.cumsum" in found
+    assert "flax.nnx.Linear.__call__" in found
