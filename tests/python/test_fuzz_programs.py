@@ -50,8 +50,10 @@ def test_a_seed_is_the_same_program_in_another_process_and_a_crash_is_an_outcome
         assert crashed.kind == "crash"
         assert prog == generate(402)
         assert worker.run(Task(seed=403))[1].kind in ("right", "known", "unstable")
-        worker._limit = 1
+        worker._limit = 0.1
         assert worker.run(Task(seed=404, fault="hang"))[1].kind == "timeout"
+        worker._limit = 3
+        assert worker.run(Task(seed=405, fault="spin"))[1].detail == "more than 3 s"
     finally:
         worker.stop()
 

@@ -26,7 +26,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=10**9, help="stop after this time")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--limit", type=float, default=60, help="seconds for one program")
+    parser.add_argument("--limit", type=float, default=60, help="seconds of a processor for one")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "fuzz" / "programs")
     parser.add_argument("--show", type=int, help="print the program of a seed and its outcome")
     parser.add_argument("--junit", type=Path, help="write a JUnit file")

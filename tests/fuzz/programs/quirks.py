@@ -165,7 +165,7 @@ QUIRKS = [
         "a sum or product in another order overflows on its way",
         (*_SUMS, *_PRODUCTS),
         beyond=places.size,
-        permits=places.model_overflows,
+        permits=places.model_overflows_on_its_way,
     ),
     Quirk(
         "a sum or product in another order overflows on its way",

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import multiprocessing
 import os
+import signal
 from importlib.metadata import version
 from multiprocessing.connection import Connection
 from typing import Any, cast
@@ -16,6 +17,7 @@ from fuzz.programs.program import Program
 START_LIMIT = 300.0  # seconds until a process has imported JAX
 PROGRAMS_BETWEEN_CLEANUPS = 100  # JAX keeps every compiled function until it is told not to
 PROGRAMS_OF_ONE_PROCESS = 2000
+PATIENCE = 10  # a process that waits has as many times its limit: other programs run, too
 JAX_RAN = "JAX has run the program"  # the first answer: what goes wrong later is not JAX's fault
 
 # XLA need not optimise what runs once; this changes the time it takes and not what it means.
@@ -35,11 +37,14 @@ class Task:
     seed: int = 0
     program: Program | None = None
     given: tuple[Any, ...] = ()
-    fault: str = ""  # "crash" and "hang" test this file
+    fault: str = ""  # "crash", "hang" and "spin" test this file
 
 
-def _work(connection: Connection) -> None:
-    """Answers tasks with (program, outcome) until the other side hangs up."""
+def _work(connection: Connection, limit: float) -> None:
+    """Answers tasks with (program, outcome) until the other side hangs up.
+
+    SIGPROF ends the process when one of them takes more than `limit` seconds of a processor.
+    """
     import warnings
 
     import jax
@@ -55,12 +60,14 @@ def _work(connection: Connection) -> None:
             task = connection.recv()
         except EOFError:
             return
+        signal.setitimer(signal.ITIMER_PROF, limit)
         if task.fault:
             connection.send(JAX_RAN)
             _fail(task.fault)
         program = task.program or generate(task.seed)
         jax_ran = functools.partial(connection.send, JAX_RAN)
         connection.send((program, judge(program, task.given, jax_ran=jax_ran)))
+        signal.setitimer(signal.ITIMER_PROF, 0)
         if count % PROGRAMS_BETWEEN_CLEANUPS == 0:
             jax.clear_caches()
 
@@ -70,6 +77,8 @@ def _fail(fault: str) -> None:
 
     if fault == "crash":
         os.abort()
+    while fault == "spin":
+        pass
     time.sleep(1000)
 
 
@@ -93,15 +102,18 @@ class Worker:
         has_run = False
         try:
             connection.send(task)
-            while connection.poll(self._limit):
+            while connection.poll(self._limit * PATIENCE):
                 answer = connection.recv()
                 if answer != JAX_RAN:
                     return cast("tuple[Program, Any]", answer)
                 has_run = True
-            kind, detail = "timeout", f"more than {self._limit:g} s"
+            kind, detail = "timeout", f"more than {self._limit * PATIENCE:g} s without an answer"
         except (EOFError, ConnectionError):
             self._process.join(10)
-            kind, detail = "crash", f"the process ended with {self._process.exitcode}"
+            if self._process.exitcode == -signal.SIGPROF:
+                kind, detail = "timeout", f"more than {self._limit:g} s"
+            else:
+                kind, detail = "crash", f"the process ended with {self._process.exitcode}"
         self.stop()
         return self._program(task), Outcome(kind if has_run else "not run", detail)
 
@@ -127,7 +139,8 @@ class Worker:
         os.environ["XLA_FLAGS"] = XLA_FLAGS
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs,), daemon=True)
+        arguments = (theirs, self._limit)
+        self._process = context.Process(target=_work, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
         if not self._connection.poll(START_LIMIT):
