@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Eigenvectors of symmetric matrices and singular vectors, by rotations of pairs of columns.
 
-Round r of a sweep rotates all pairs (i, j) with i + j = r modulo n at once, so that n rounds meet
-every pair. Each column knows its partner: rotating is a gather and two products.
+Real matrices of a known size have formulas (two.py) or sweeps of their own (sweeps.py). What is
+left here is for complex numbers and symbolic sizes: round r of a sweep rotates all pairs (i, j)
+with i + j = r modulo n at once, so that n rounds meet every pair. Each column knows its partner:
+rotating is a gather and two products.
 """
 
 from __future__ import annotations
@@ -14,8 +16,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .matrix import adjoint, diagonal, identity_like, positions
+from .._jax import is_symbolic
+from .matrix import adjoint, diagonal, identity_like, positions, transposed
 from .orthogonal import geqrf, householder_product
+from .sweeps import eigenvectors, orthogonal_rows
+from .two import eigh_of_two, values_of_two_columns
 
 _SWEEPS = 20  # convergence is quadratic: 6 to 10 sweeps are usual for up to 1000 columns
 
@@ -62,8 +67,30 @@ def eigh(
     """(vectors, values) by two-sided rotations; values ascend."""
     size = a.shape[-1]
     first, end = subset_by_index or (0, size)
+    has_formula = _is_known_real(a) and size in (1, 2)
+    if has_formula and size == 1:
+        return jnp.ones_like(a)[..., first:end], a[..., 0, first:end]
+    if has_formula:
+        vectors, values = eigh_of_two(a, lower)
+        return vectors[..., first:end], values[..., first:end]
     below = jnp.tril(a, -1) if lower else adjoint(jnp.triu(a, 1))
     a = below + adjoint(below) + _diagonal_matrix(diagonal(a))
+    if _is_known_real(a) and size > 0:
+        scaled, scale = _scaled(a)
+        values, v = eigenvectors(scaled)
+        values, v = values * scale[..., 0], transposed(v)
+    else:
+        values, v = _eigenvectors_of_any(a)
+    order = jnp.argsort(values, axis=-1)[..., first:end]
+    return _columns(v, order), jnp.take_along_axis(values, order, axis=-1)
+
+
+def _is_known_real(a: jax.Array) -> bool:
+    return not (jnp.iscomplexobj(a) or any(map(is_symbolic, a.shape[-2:])))
+
+
+def _eigenvectors_of_any(a: jax.Array) -> tuple[jax.Array, jax.Array]:
+    size = a.shape[-1]
     enough = (_scale(a) * jnp.finfo(a.dtype).eps)[..., None]
 
     def rotate(state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
@@ -81,9 +108,7 @@ def eigh(
         return k + 1, jnp.where(jnp.all(is_done), idle_rounds + 1, 0), a, v
 
     a, v = _until_idle(rotate, a)
-    values = jnp.real(diagonal(a))
-    order = jnp.argsort(values, axis=-1)[..., first:end]
-    return _columns(v, order), jnp.take_along_axis(values, order, axis=-1)
+    return jnp.real(diagonal(a)), v
 
 
 def _until_idle(rotate: Callable[..., Any], a: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -106,6 +131,13 @@ def _scale(a: jax.Array) -> jax.Array:
     return jnp.max(jnp.abs(a), axis=(-1, -2), initial=0)
 
 
+def _scaled(a: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(a / scale, scale) with a largest element of one."""
+    scale = _scale(a)[..., None, None]
+    scale = jnp.where(scale == 0, 1, scale)
+    return a / scale, scale
+
+
 def _columns(a: jax.Array, order: jax.Array) -> jax.Array:
     return jnp.take_along_axis(a, order[..., None, :], axis=-1)
 
@@ -125,23 +157,44 @@ def svd(
     if rows < columns:
         found = svd(adjoint(a), full_matrices=full_matrices, compute_uv=compute_uv)
         return found if len(found) == 1 else (found[0], adjoint(found[2]), adjoint(found[1]))
-    factors, taus = geqrf(a)
-    scaled, v = _orthogonal_columns(jnp.triu(factors[..., :columns, :]))
-    values = jnp.sqrt(jnp.sum(jnp.square(jnp.abs(scaled)), axis=-2))
-    order = jnp.argsort(-values, axis=-1)
-    values = jnp.take_along_axis(values, order, axis=-1)
+    if _is_known_real(a) and rows == columns == 1:
+        side = jnp.where(a == 0, 1, jnp.sign(a))  # NaN stays NaN
+        return (jnp.abs(a[..., 0]), side, side * side)[: 3 if compute_uv else 1]
+    if _is_known_real(a) and columns == 2 and not compute_uv:
+        return (values_of_two_columns(a),)
+    if rows is columns or rows == columns:
+        scaled, v = _orthogonal_columns(a, compute_uv)
+    else:
+        factors, taus = geqrf(a)
+        scaled, v = _orthogonal_columns(jnp.triu(factors[..., :columns, :]), compute_uv)
+    values, order = _descending(_lengths(scaled))
     if not compute_uv:
         return (values,)
     u = _completed(_columns(scaled, order), values)
-    q = _orthogonal_factor(factors, taus, rows if full_matrices else columns)
-    left = jnp.matmul(q[..., :columns], u)
-    left = jnp.concatenate([left, q[..., columns:]], axis=-1)
-    return values, left, adjoint(_columns(v, order))
+    if not (rows is columns or rows == columns):
+        q = _orthogonal_factor(factors, taus, rows if full_matrices else columns)
+        u = jnp.concatenate([jnp.matmul(q[..., :columns], u), q[..., columns:]], axis=-1)
+    return values, u, adjoint(_columns(v, order))
 
 
-def _orthogonal_columns(a: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _descending(values: jax.Array) -> tuple[jax.Array, jax.Array]:
+    order = jnp.argsort(-values, axis=-1)
+    return jnp.take_along_axis(values, order, axis=-1), order
+
+
+def _lengths(a: jax.Array) -> jax.Array:
+    """The lengths of columns; squares neither over- nor underflow."""
+    scaled, scale = _scaled(a)
+    return scale[..., 0] * jnp.sqrt(jnp.sum(jnp.square(jnp.abs(scaled)), axis=-2))
+
+
+def _orthogonal_columns(a: jax.Array, with_v: bool) -> tuple[jax.Array, jax.Array]:
     """(a v, v) with an orthogonal v so that the columns of a v are orthogonal."""
     size = a.shape[-1]
+    if _is_known_real(a) and size > 0:
+        scaled, scale = _scaled(a)
+        x, v = orthogonal_rows(transposed(scaled), with_v)
+        return transposed(x) * scale, transposed(v)
     eps = jnp.finfo(a.dtype).eps
     tiny = jnp.square(_scale(a) * eps)[..., None]
 
@@ -166,8 +219,11 @@ def _completed(scaled: jax.Array, values: jax.Array) -> jax.Array:
     floor = values[..., :1] * jnp.finfo(values.dtype).eps
     is_zero = values <= floor
     unit = jnp.where(is_zero[..., None, :], 0, scaled / jnp.where(is_zero, 1, values)[..., None, :])
-    completed = householder_product(*geqrf(unit))
-    return jnp.where(is_zero[..., None, :], completed, unit)
+
+    def completed(unit: jax.Array) -> jax.Array:
+        return jnp.where(is_zero[..., None, :], householder_product(*geqrf(unit)), unit)
+
+    return lax.cond(jnp.any(is_zero), completed, lambda unit: unit, unit)
 
 
 def _orthogonal_factor(factors: jax.Array, taus: jax.Array, columns: Any) -> jax.Array:

@@ -13,7 +13,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from .._jax import is_symbolic
 from .matrix import (
+    adjoint,
     column,
     diagonal,
     element,
@@ -28,6 +30,7 @@ from .matrix import (
     with_element,
     with_unit_diagonal,
 )
+from .triangular import inverse_of_triangle
 
 
 def _reflection(x: jax.Array, k: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -35,18 +38,21 @@ def _reflection(x: jax.Array, k: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
     at = positions(x.shape[-1])
     alpha = element(x, k)
     below = jnp.where(at > k, x, 0)
-    scale = jnp.max(
-        jnp.abs(jnp.where(at >= k, x, 0)), axis=-1
-    )  # squares neither over- nor underflow
+    largest = jnp.max(jnp.abs(below), axis=-1)
+    scale = jnp.maximum(largest, jnp.abs(alpha))  # squares neither over- nor underflow
     scale = jnp.where(scale == 0, 1, scale)
-    squares = jnp.sum(jnp.square(jnp.abs(below / scale[..., None])), axis=-1)
-    length = scale * jnp.sqrt(squares + jnp.square(jnp.abs(alpha / scale)))
+    squares = jnp.sum(_squares(below / scale[..., None]), axis=-1)
+    length = scale * jnp.sqrt(squares + _squares(alpha / scale))
     is_done = (squares == 0) & (jnp.imag(alpha) == 0)
     beta = jnp.where(is_done, jnp.real(alpha), jnp.where(jnp.real(alpha) < 0, length, -length))
-    safe = jnp.where(is_done, 1, beta)
-    tau = jnp.where(is_done, 0, (beta - alpha) / safe).astype(x.dtype)
-    v = below / jnp.where(is_done, 1, alpha - beta)[..., None]
+    gone = beta - alpha  # 0 where nothing is to be done
+    tau = (gone / jnp.where(is_done, 1, beta)).astype(x.dtype)
+    v = below / jnp.where(is_done, 1, -gone)[..., None]
     return with_element(v, k, jnp.ones_like(alpha)), tau, beta.astype(x.dtype)
+
+
+def _squares(x: jax.Array) -> jax.Array:
+    return jnp.square(jnp.abs(x)) if jnp.iscomplexobj(x) else x * x
 
 
 def _from_left(a: jax.Array, v: jax.Array, tau: jax.Array) -> jax.Array:
@@ -60,9 +66,42 @@ def _from_right(a: jax.Array, v: jax.Array, tau: jax.Array) -> jax.Array:
 
 
 def geqrf(a: jax.Array) -> tuple[jax.Array, jax.Array]:
-    steps = min(a.shape[-2:])
-    start = a, jnp.zeros((*a.shape[:-2], steps), a.dtype)
-    return loop(steps, lambda k, state: _eliminated(state[0], state[1], k), start)
+    if any(map(is_symbolic, a.shape[-2:])):
+        start = a, jnp.zeros((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
+        return loop(min(a.shape[-2:]), lambda k, state: _eliminated(state[0], state[1], k), start)
+    r, vectors, taus = _triangle(a)
+    sides, steps = [(0, 0)] * (a.ndim - 2), taus.shape[-1]
+    wide = jnp.pad(vectors, [*sides, (0, 0), (0, a.shape[-1] - steps)])
+    taus = jnp.pad(taus, [*sides, (0, min(a.shape[-2:]) - steps)])
+    return jnp.where(_is_below(a), wide, r), taus
+
+
+def _is_below(a: jax.Array) -> jax.Array:
+    return positions(a.shape[-2])[:, None] > positions(a.shape[-1])
+
+
+def _triangle(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """(r, vectors, taus): what is below the diagonal of r is not zero, but has no meaning."""
+
+    def step(a: jax.Array, k: Any) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+        v, tau, _ = _reflection(column(a, k), k)
+        return _from_left(a, v, jnp.conj(tau)), (v, tau)
+
+    count = _reflections(a, *a.shape[-2:])
+    if count <= 0:
+        return a, a[..., :0], jnp.zeros((*a.shape[:-2], 0), a.dtype)
+    if count == 1:
+        r, (v, tau) = step(a, 0)
+        return r, v[..., None], tau[..., None]
+    r, (vectors, taus) = lax.scan(step, a, positions(count))
+    return r, jnp.moveaxis(vectors, 0, -1), jnp.moveaxis(taus, 0, -1)
+
+
+def _reflections(a: jax.Array, rows: Any, columns: Any) -> Any:
+    """How many do something: one real number has nothing to reflect, its tau is 0."""
+    if jnp.iscomplexobj(a) or is_symbolic(rows):
+        return min(rows, columns)
+    return min(rows - 1, columns)
 
 
 def _eliminated(a: jax.Array, taus: jax.Array, k: Any) -> tuple[jax.Array, jax.Array]:
@@ -79,12 +118,30 @@ def householder_product(a: jax.Array, taus: jax.Array) -> jax.Array:
     """The first columns of H_0 H_1 …"""
     count = taus.shape[-1]
     vectors = _vectors(a)
+    if not is_symbolic(count):
+        return _product(vectors[..., :count], taus, a.shape[-1])
 
     def step(i: jax.Array, q: jax.Array) -> jax.Array:
         k = count - 1 - i
         return _from_left(q, column(vectors, k), element(taus, k))
 
     return loop(count, step, identity_like(a, *a.shape[-2:]))
+
+
+def _product(vectors: jax.Array, taus: jax.Array, columns: Any) -> jax.Array:
+    """I - V T V^H with T = (I + D U)^-1 D, where D has taus and U is V^H V above its diagonal."""
+    identity = identity_like(vectors, vectors.shape[-2], columns)
+    count = taus.shape[-1]
+    if count == 0:
+        return identity
+    mixed = adjoint(vectors[..., :columns, :])
+    if count > 1:
+        above = jnp.triu(jnp.matmul(adjoint(vectors), vectors), 1)
+        inverse = inverse_of_triangle(taus[..., None] * above, lower=False, unit_diagonal=True)
+        mixed = jnp.matmul(inverse, taus[..., None] * mixed)
+    else:
+        mixed = taus[..., None] * mixed
+    return identity - jnp.matmul(vectors, mixed)
 
 
 def _vectors(a: jax.Array) -> jax.Array:
@@ -109,6 +166,10 @@ def qr(
     a: jax.Array, *, pivoting: bool, full_matrices: bool, use_magma: bool | None = None
 ) -> tuple[jax.Array, ...]:
     rows, columns = a.shape[-2:]
+    if not (pivoting or any(map(is_symbolic, (rows, columns)))):
+        r, vectors, taus = _triangle(a)
+        size = rows if full_matrices else min(rows, columns)
+        return _product(vectors, taus, size), jnp.triu(r[..., :size, :])
     order: tuple[jax.Array, ...] = ()
     if pivoting:
         factors, from_one, taus = geqp3(a, jnp.zeros((*a.shape[:-2], columns), jnp.int32))
@@ -164,7 +225,7 @@ def hessenberg(a: jax.Array) -> tuple[jax.Array, jax.Array]:
         return both, with_element(taus, k, tau)
 
     start = a, jnp.zeros((*a.shape[:-2], size - 1), a.dtype)
-    return loop(size - 1, step, start)
+    return loop(_reflections(a, size - 1, size - 1), step, start)
 
 
 def hessenberg_form(a: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -172,13 +233,18 @@ def hessenberg_form(a: jax.Array) -> tuple[jax.Array, jax.Array]:
     size = a.shape[-1]
     form, taus = hessenberg(a)
     q = identity_like(a, size, size)
-    if size > 1:
-        q = q.at[..., 1:, 1:].set(householder_product(form[..., 1:, :-1], taus))
+    count = _reflections(a, size - 1, size - 1)
+    if is_symbolic(size) or count > 0:
+        inner = householder_product(form[..., 1:, :-1], taus[..., :count])
+        q = q.at[..., 1:, 1:].set(inner)
     return jnp.triu(form, -1), q
 
 
 def tridiagonal(a: jax.Array, *, lower: bool) -> tuple[jax.Array, ...]:
     """Q^H a Q of a Hermitian matrix: (reflections, diagonal, off-diagonal, taus)."""
+    if a.shape[-1] == 2 and not jnp.iscomplexobj(a):
+        off = a[..., 1:, 0] if lower else a[..., 0, 1:]
+        return a, diagonal(a), off, jnp.zeros_like(off)
     if not lower:  # in reversed order an upper triangle is a lower one
         found = tridiagonal(jnp.flip(a, (-1, -2)), lower=True)
         return jnp.flip(found[0], (-1, -2)), *(jnp.flip(x, -1) for x in found[1:])

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -23,6 +25,10 @@ def real_schur(a: jax.Array) -> tuple[jax.Array, jax.Array]:
     """
     size = a.shape[-1]
     form, q = hessenberg_form(a)
+    if size == 1:
+        return form, q
+    if size == 2:  # no block of more than two rows
+        return _standardised(0, (deflated(form)[0], q))
 
     def is_unfinished(state: State) -> jax.Array:
         count, last, *_ = state
@@ -98,7 +104,7 @@ def _chased(
     return loop(h.shape[-1] - 1, step, (h, q))
 
 
-def _standardised(k: jax.Array, state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+def _standardised(k: Any, state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
     """Rows k and k + 1: real eigenvalues part, others get equal diagonal elements."""
     h, q = state
     left, right = column(h, k), column(h, k + 1)

@@ -13,6 +13,7 @@ from .matrix import adjoint, column, diagonal, loop, positions, row, vector_time
 from .orthogonal import hessenberg_form
 from .real_schur import real_schur
 from .rotation import deflated, rotated
+from .two import eigenvalues_of_two
 
 _SWEEPS = 30  # for each row, as in LAPACK; two or three are usual
 
@@ -36,6 +37,9 @@ def eig(
     enable_eigvec_derivs: bool = False,  # jax 0.10
 ) -> tuple[jax.Array, ...]:
     """(values, left vectors, right vectors), the vectors as they are asked for."""
+    is_value_alone = not (compute_left_eigenvectors or compute_right_eigenvectors)
+    if is_value_alone and a.shape[-1] == 2 and not jnp.iscomplexobj(a):
+        return (eigenvalues_of_two(a),)
     form, q = complex_schur(a) if jnp.iscomplexobj(a) else _without_blocks(*real_schur(a))
     results = [diagonal(form)]
     if compute_left_eigenvectors:  # v^H a = w v^H is a^H v = conj(w) v
@@ -76,6 +80,8 @@ def complex_schur(a: jax.Array) -> tuple[jax.Array, jax.Array]:
     """(t, q): a = q t q^H with an upper triangle t."""
     size = a.shape[-1]
     form, q = hessenberg_form(a)
+    if size == 1:
+        return form, q
 
     def is_unfinished(state: tuple[jax.Array, ...]) -> jax.Array:
         sweep, last, _, _ = state
