@@ -171,9 +171,12 @@ test-jax2onnx: build .venv/.bench
 	$(run_conformance) --source jax2onnx --every 31 'primitives.*' --junit $(REPORT)/jax2onnx.xml
 	$(call run_pytest,.venv,jax2onnx-python) tests/python/test_arguments.py tests/python/test_expect.py
 
-.PHONY: transforms
+# Every 13th case; 13 divides no number of transformations, so that all of them are met.
+.PHONY: transforms test-transforms
 transforms: build ## functions under vmap, grad, jvp and others; rewrites docs/transforms.md
 	$(run_conformance) --source transforms
+test-transforms: build
+	$(run_conformance) --source transforms --every 13 --junit $(REPORT)/transforms.xml
 
 # The number of programs is fixed in make test, so that a failure repeats; make fuzz takes another
 # seed each day. A find becomes a file that runs by itself.

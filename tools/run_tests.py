@@ -39,6 +39,7 @@ PARTS = [
     Part("test-python", "parity, newest JAX", "python.xml", ("build",)),
     Part("test-web", "ONNX Runtime Web", "web.xml", ("build",)),
     Part("test-conformance", "sample of JAX's own cases", "conformance.xml", ("build",)),
+    Part("test-transforms", "sample of transformed functions", "transforms.xml", ("build",)),
     Part("test-jax2onnx", "sample of jax2onnx's own cases", "jax2onnx*.xml", ("build",)),
     Part("test-fuzz-programs", "random JAX programs", "fuzz-programs.xml", ("build",)),
     Part("test-instructions", "instructions of the compiler", needs=("build",)),

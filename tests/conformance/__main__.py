@@ -75,9 +75,9 @@ def main() -> int:
         if given.source == "jax":
             parts = report.coverage_page, report.double_part
         elif given.source == "transforms":
-            from conformance import transforms
+            from conformance import transforms_page
 
-            parts = transforms.page, report.double_part
+            parts = transforms_page.page, report.double_part
         else:
             parts = comparison.page, comparison.double_part
         write_page(SOURCES[given.source].page, given, outcomes, entries, *parts)

@@ -43,6 +43,7 @@ class Case:
     program: Callable[[], Program]
     is_double_variant: bool = False  # of a case that there is with 32-bit types too
     without_jax: str = "not run by jax"  # the outcome when JAX itself fails
+    compares_refusals: bool = False  # whether our error must be JAX's then
 
 
 def unpacked(want: np.ndarray, have: np.ndarray) -> np.ndarray:

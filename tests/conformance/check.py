@@ -19,6 +19,7 @@ from conformance.case import Case, Program, nodes
 from conformance.controls import CONTROLS
 from conformance.outcome import Outcome
 from jaxport import runtime
+from jaxport.errors import first_line
 
 
 def start(source_name: str, opset: int) -> Callable[[str], Outcome]:
@@ -57,12 +58,16 @@ def _run(
     refusal: _CaseError | None = None
     try:
         program = case.program()
+        begin = time.process_time()  # of a machine that does other things too
         try:
             model = _converted(program, opset)
         except _CaseError as failure:
             refusal = failure
+        facts["conversion"] = round(time.process_time() - begin, 3)
         expected = program.expected()  # after the conversion: it may change the state of a module
     except Exception as error:
+        if case.compares_refusals and (found := _unlike(error, refusal)):
+            return "another refusal", found
         return case.without_jax, f"{type(error).__name__}: {error}"
     if refusal:
         return refusal.kind, refusal.detail
@@ -75,6 +80,16 @@ def _run(
     except _CaseError as failure:
         return failure.kind, failure.detail
     return "pass", ""
+
+
+def _unlike(error: Exception, refusal: _CaseError | None) -> str | None:
+    """What is wrong with our answer to a program that JAX refuses with this error."""
+    said = f"{type(error).__name__}: {first_line(error)}"
+    if refusal is None:
+        return f"converted, JAX says {said}"
+    if said in refusal.detail:
+        return None
+    return f"{refusal.kind} {refusal.detail}; JAX says {said}"
 
 
 def _object(found: str | None, kind: str) -> None:

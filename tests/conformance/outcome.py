@@ -23,6 +23,7 @@ class Outcome:
     error E012      jaxport refuses the function with this code
     crash           a process died, or something threw what is no error of ours
     timeout         the case took longer than the limit
+    another refusal JAX refuses the function, and jaxport does not, or for another reason
     refused by jax  JAX itself cannot run the case, only a JAX that jax2onnx has patched
     not run by jax  JAX itself cannot run the case; it does not count
     """

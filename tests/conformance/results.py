@@ -15,7 +15,7 @@ from conformance.outcome import Outcome
 # The modules here that an outcome depends on; others report.
 DECIDING = (
     *("case.py", "check.py", "controls.py", "harness.py", "jax2onnx_cases.py", "ties.py"),
-    "tolerances.py",
+    *("tolerances.py", "transforms.py", "functions/*.py"),
 )
 
 
@@ -34,7 +34,8 @@ def of_jaxport() -> str:
     package = Path(jaxport.__file__).parent
     folders = [package, *filter(Path.is_dir, package.iterdir())]
     code = [path for folder in folders for path in [*folder.glob("*.py"), *folder.glob("*.so")]]
-    return fingerprint([*code, *(Path(__file__).parent / name for name in DECIDING)])
+    deciding = [path for name in DECIDING for path in Path(__file__).parent.glob(name)]
+    return fingerprint([*code, *deciding])
 
 
 class Results:

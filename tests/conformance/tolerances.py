@@ -129,6 +129,25 @@ WIDER = [
 ]
 
 
+# Of a whole function, and of its derivatives: many operations, of which sums lose what cancels at
+# the size of the largest element. Numbers below a tenth count as one, for sums that cancel to 0.
+SHARE_OF_LARGEST, SHARE_OF_EACH, SMALLEST = 1e-5, 1e-4, 0.1
+
+
+def derivative_is_near(want: np.ndarray, have: np.ndarray) -> np.ndarray:
+    """Where a result is as near as such functions can be; integers and bools are equal."""
+    if not jnp.issubdtype(want.dtype, jnp.inexact):
+        return np.asarray(want == have)
+    wide = np.complex128 if np.iscomplexobj(want) else np.float64
+    lhs, rhs = want.astype(wide), have.astype(wide)
+    size = np.abs(np.where(np.isfinite(lhs), lhs, 0))
+    share = max(SHARE_OF_EACH, 4 * float(jnp.finfo(want.dtype).eps))
+    allowed = SHARE_OF_LARGEST * max(SMALLEST, size.max(initial=0)) + share * size
+    with np.errstate(all="ignore"):
+        near = np.abs(lhs - rhs) <= allowed
+    return np.asarray(near | (lhs == rhs) | (np.isnan(lhs) & np.isnan(rhs)))
+
+
 def _entry(group: str, dtype: str) -> tuple[float, bool]:
     for entry in WIDER:
         if group in entry.groups and dtype in entry.ulps:

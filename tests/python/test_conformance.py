@@ -102,7 +102,8 @@ def test_every_module_of_the_package_is_in_the_fingerprint(monkeypatch: pytest.M
     read_bytes = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda p: (read.append(p.name), read_bytes(p))[1])
     of_jaxport()
-    assert {"api.py", "complex_numbers.py", "tolerances.py"} <= set(read)
+    deciding = {"tolerances.py", "transforms.py", "jax_numpy.py"}
+    assert {"api.py", "complex_numbers.py"} | deciding <= set(read)
 
 
 def test_the_page_counts_and_explains() -> None:
