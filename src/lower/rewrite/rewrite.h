@@ -41,6 +41,10 @@ axis::Use narrow_norm(axis::Graph& graph, const axis::Use& use, const axis::UseC
 // right digits where the result is small.
 axis::Use exact_sigmoid(axis::Graph& graph, const axis::Use& use);
 
+// Attention of a sequence of which some positions were rotated: the whole sequence is, the others
+// by an angle of 0.
+axis::Use whole_rope(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses);
+
 // A matrix of symbolic size with ones on a diagonal: the macro eye.
 axis::Use eye(axis::Graph& graph, const axis::Use& use);
 

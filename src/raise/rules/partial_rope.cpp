@@ -18,18 +18,6 @@ using axis::Label;
 using axis::Labels;
 using axis::Use;
 
-// What a relayout merged into label `piece`, over its own labels again.
-Use opened(Graph& graph, const Use& use, Label piece) {
-  if (use.node->kind != Kind::kRelayout) return use;
-  const auto axis = std::ranges::find(use.labels, Labels{piece});
-  if (axis == use.labels.end()) return {};
-  Labels product;
-  for (Label label : use.node->out[static_cast<std::size_t>(axis - use.labels.begin())]) {
-    product.push_back(graph.label(use.node->sizes[static_cast<std::size_t>(label)]));
-  }
-  return graph.child(renamed(use, piece, product), 0);
-}
-
 bool is_sum_of_products(const Use& use) {
   return is_pointwise(use, "add") || is_pointwise(use, "sub");
 }
@@ -61,7 +49,7 @@ Join join_of(const Matcher& m, const Use& root) {
   if (first.size() != 1 || second.size() != 1 || last.empty()) return {};
   if (in_halves && !(graph.size(first[0]) == graph.size(second[0]))) return {};
   const Use lead = in_halves ? joined_halves(m, pieces[0], renamed(pieces[1], second[0], first))
-                             : opened(graph, pieces[0], first[0]);
+                             : opened(graph, pieces[0], first[0]).use;
   return {lead, pieces.back(), last, graph.role(root, "o")};
 }
 
@@ -125,15 +113,6 @@ Use joined(Use use, const Labels& run, Label as) {
     if (found != axis.end()) *axis.erase(found, found + std::ssize(run) - 1) = as;
   }
   return use;
-}
-
-// The value with `product` as one real label.
-Use merged(Graph& graph, const Use& use, const Labels& product, Label as) {
-  axis::Pattern axes = axis::axis_each(axis::without(use.flat(), product));
-  axes.push_back(product);
-  const Use result = graph.relayout(use, axes);
-  axes.back() = {as};
-  return {result.node, axes};
 }
 
 }  // namespace
