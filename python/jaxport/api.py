@@ -106,11 +106,12 @@ def to_onnx(
     Raises:
         ConversionError: with a code, the place in the user's code and what to do next.
     """
+    return_mode = _choice("return_mode", return_mode, _RETURN_MODES)
     _check_options(opset, return_mode, output_path)
-    _check_choice("normalization_mode", normalization_mode, _NORMALIZATION_MODES)
-    _check_choice("export_mode", export_mode, _EXPORT_MODES)
-    _check_choice("state", state, _STATE_MODES)
-    _check_choice("functions", functions, _FUNCTIONS)
+    normalization_mode = _choice("normalization_mode", normalization_mode, _NORMALIZATION_MODES)
+    export_mode = _choice("export_mode", export_mode, _EXPORT_MODES)
+    state = _choice("state", state, _STATE_MODES)
+    functions = _choice("functions", functions, _FUNCTIONS)
     traced = trace(
         fn,
         inputs,
@@ -190,7 +191,6 @@ def _check_options(
             f"opset {opset} is out of range",
             help=f"choose an opset from {_OPSETS[0]} to {_OPSETS[-1]}",
         )
-    _check_choice("return_mode", return_mode, _RETURN_MODES)
     if return_mode == "file" and output_path is None:
         raise ConversionError(
             "E075", "return_mode 'file' needs a file name", help="give output_path"
@@ -199,10 +199,13 @@ def _check_options(
         package(_PACKAGES[return_mode])  # so that a missing one is told before the work
 
 
-def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
+def _choice(option: str, value: str, choices: Sequence[str]) -> Any:
+    """One of the choices; as in jax2onnx, capital letters and spaces around it do not matter."""
+    found = value.lower().strip()
+    if found not in choices:
         raise ConversionError(
             "E075",
             f"{option} {value!r} is unknown",
             help=f"use one of {', '.join(map(repr, choices))}",
         )
+    return found

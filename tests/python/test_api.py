@@ -115,6 +115,11 @@ def test_a_package_that_is_missing_is_named(monkeypatch, mode, name):
     assert jaxport.to_onnx(scale, [(3,), ()], return_mode="model").to_bytes()
 
 
+def test_names_of_modes_may_have_capital_letters():
+    model = jaxport.to_onnx(scale, [(3,), ()], return_mode="Model ", export_mode="WEB")
+    assert isinstance(model, jaxport.Model)
+
+
 def test_external_data_above_a_size(tmp_path):
     weights = np.arange(4096, dtype=np.float32)
     path = tmp_path / "m.onnx"

@@ -16,7 +16,7 @@ from jax import lax
 
 import jaxport
 from jaxport import runtime
-from support.cases import case, check, f32, f64, i32, i64, parity
+from support.cases import c64, case, check, f32, f64, i32, i64, parity
 
 
 def five_steps(x):
@@ -65,6 +65,11 @@ def descended(speeds, *rest):
     return lax.scan(step, speeds, None, length=3)[0]
 
 
+def spectrum(x, y):
+    product = jnp.conj(x) * jnp.fft.fft(y)
+    return product, jnp.real(product @ x.T), jnp.imag(product)
+
+
 def attention_of_one(q, k, v):
     return jax.nn.dot_product_attention(q, k, v)
 
@@ -92,6 +97,13 @@ CASES = [
     case("18 abs", jnp.abs, [f32(4)]),
     case("18 scan without xs", counted, [f32(2)]),
     case("18 where", lambda x, y: jnp.where(x > 0, x, y), [f32(4), f32(4)]),
+    case("30 two sorts", lambda x: jnp.sort(x[5:]) * jnp.sort(x[:5]), [f32(10)]),
+    case(
+        "34 checkpoint",
+        jax.checkpoint(lambda x: jnp.sin(jnp.sin(x))),
+        [f32()],
+        tolerance="function",
+    ),
     case("36 custom_jvp", lambda x: jax.nn.relu(gate(x)), [f32("B", 4)], tolerance="function"),
     case(
         "57 a window of two axes is set",
@@ -121,10 +133,18 @@ CASES = [
         lambda x, y, i: lax.dynamic_update_slice(x, y, (i, 2, 2, 0)),
         [f64(5, 10, 10, 1), f64(1, 5, 5, 1), i64(lo=0, hi=4)],
     ),
+    case("94 complex numbers", spectrum, [c64(3, 4), c64(3, 4)], tolerance="sum"),
     case("95 x[:, 1]", lambda x: x[:, 1], [f32("B", 6)]),
     case("95 x[:, 0, :]", lambda x: x[:, 0, :], [f32("B", 5, 6)]),
     case("95 x[:, :, 0]", lambda x: x[:, :, 0], [f32("B", 5, 6)]),
+    case("113 relu under vmap", jax.vmap(jax.nn.relu), [f32("B", 4)]),
     case("139 silu twice", lambda x: jax.nn.silu(jax.nn.silu(x)), [f32(1)], tolerance="function"),
+    case(
+        "182 welch",
+        lambda x: jax.scipy.signal.welch(x, nperseg=16)[1],
+        [f32(2, 64)],
+        tolerance="network",
+    ),
     case(
         "190 attention under vmap",
         jax.vmap(attention_of_one),
@@ -132,6 +152,11 @@ CASES = [
         tolerance="sum",
     ),
     case("191 gradient of concatenate", jax.grad(joined_squares, (0, 1)), [f32(3), f32(4)]),
+    case(
+        "203 the transpose of a transpose",
+        lambda x: jax.linear_transpose(jnp.transpose, jnp.ones((3, 4)))(x)[0],
+        [f32(4, 3)],
+    ),
     *(case(f"212 reversed by {name}", fn, [f32("N", 2)]) for name, fn in REVERSALS.items()),
 ]
 
@@ -180,6 +205,14 @@ class Upscaler(nnx.Module):
         return depth_to_space(self.conv(x), 2)
 
 
+class ScaledResidual(nnx.Module):
+    def __init__(self):
+        self.conv0, self.conv1 = (nnx.Conv(4, 4, (3, 3), rngs=nnx.Rngs(i)) for i in range(2))
+
+    def __call__(self, x):
+        return 0.1 * self.conv1(nnx.relu(self.conv0(x))) + x
+
+
 class ChannelAttention(nnx.Module):
     def __init__(self):
         conv = functools.partial(nnx.Conv, rngs=nnx.Rngs(0))
@@ -209,6 +242,11 @@ NCHW = {"inputs_as_nchw": [0], "outputs_as_nchw": [0]}
 
 def test_168_channel_attention_with_sizes_that_are_symbols():
     model = compared(ChannelAttention(), ("B", "H", "W", 8), (2, 5, 7, 8), **NCHW)
+    assert "Transpose" not in {node.op_type for node in model.graph.node}
+
+
+def test_166_a_scaled_residual_leaves_no_transposes():
+    model = compared(ScaledResidual(), ("B", "H", "W", 4), (2, 5, 7, 4), **NCHW)
     assert "Transpose" not in {node.op_type for node in model.graph.node}
 
 
