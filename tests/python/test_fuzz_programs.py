@@ -167,9 +167,17 @@ def test_bits_of_a_number_that_overflows_are_not_compared():
     assert outcome(prog, lambda y: y.at[1].set(7), huge).kind == "wrong"
 
 
-def test_only_a_subnormal_exponential_is_or_is_not_zero():
-    prog = program("(jnp.exp($0) != 0).astype(f32)", "$0 / jnp.sum($0) ** 2", shape=(5,))
-    rows = [[np.asarray([-95, -200, -200, -200, -80], np.float32)]]
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("jnp.exp($0)", [-95, -200, -200, -200, -80]),
+        ("$0 * $0", [1e-21, 1e-30, 1e-30, 1e-30, 1]),
+        ("1e-30 / $0", [1e11, 1e30, 1e30, 1e30, 1]),
+    ],
+)
+def test_only_a_subnormal_number_is_or_is_not_zero(text, row):
+    prog = program(text, "($0 != 0).astype(f32)", "$0 / jnp.sum($0) ** 2", shape=(5,))
+    rows = [[np.asarray(row, np.float32)]]
     assert outcome(prog, lambda y: y.at[0].set(0.25), rows).kind == "known"
     assert outcome(prog, lambda y: y.at[1].set(0.25), rows).kind == "wrong"
 
@@ -179,6 +187,13 @@ def test_scores_of_attention_that_overflow_in_16_bits():
     rows = [[np.asarray([[-0.05, 200], [300, 250]], np.float16)]]
     assert outcome(prog, None, rows).kind == "known"
     assert outcome(prog, lambda y: y * 10, rows).kind == "wrong"
+
+
+def test_only_finite_parts_of_a_scaled_product_overflow():
+    prog = program("jnp.maximum($0 @ ($0 * 2.0).T, -3.0)", shape=(2, 2))
+    for part, kind in ((-1e32, "known"), (-np.inf, "wrong")):
+        rows = [[np.asarray([[1, part], [1, 2]], np.float32)]]
+        assert outcome(prog, lambda y: y.at[0, 1].set(jnp.nan), rows).kind == kind
 
 
 def test_where_jax_overflows_the_exact_result_is_asked_for():

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fuzz.programs import places
 from fuzz.programs.closeness import near
 from fuzz.programs.interpret import Change, interpreted, primitives
 from fuzz.programs.places import is_float
@@ -188,8 +189,11 @@ def _places(quirk: Quirk, eqn: Any, operands: Sequence[Any], results: list[Any])
     if quirk.beyond:
         return [jnp.isinf(r) for r in _of_others(eqn, operands, quirk.beyond)]
     if quirk.vanishes:
-        signs = _of_others(eqn, operands, lambda x: (x != 0).astype(x.dtype))
-        return [(r == 0) & (s > 0) for r, s in zip(results, signs, strict=True)]
+        sizes = [places.magnified(x) if is_float(x) else x for x in operands]
+        if eqn.primitive.name == "div":
+            sizes = [places.magnified(sizes[0]), jnp.abs(operands[1])]
+        large = eqn.primitive.bind(*sizes, **eqn.params)
+        return [(r == 0) & (large >= jnp.finfo(r.dtype).eps / 4) for r in results]
     return [is_float(r) and quirk.where(operands, r) for r in results]
 
 

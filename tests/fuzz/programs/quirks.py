@@ -22,7 +22,7 @@ class Quirk:
     """Primitives whose results differ where `where(operands, result)` is true.
 
     With `beyond`, they differ where those of `beyond(operands)` are infinite; with `vanishes`,
-    where they are 0 and those of other numbers would not be; with `instead`, they are those of
+    where they are 0 and those of larger numbers are not; with `instead`, they are those of
     other operands; with `noise`, they are off as it has them, upwards and downwards; with
     `of_f32(results, wide)`, they are what it makes of the product of operands in f32. Of elements
     that change, those are excused that `permits(want, have)`; with `among`, those that lie between
