@@ -114,6 +114,59 @@ REFLECTIONS = [
 ]
 
 
+def mild(a):
+    """A matrix of any size that is far from being singular."""
+    return a / a.shape[-1] + 2 * jnp.eye(a.shape[-1], dtype=a.dtype)
+
+
+def triangle(lower, **options):
+    """A triangular system, solved with a as it is: what is in the other triangle is not read."""
+    options = {"left_side": True, "lower": lower, **options}
+    return lambda a, b: ll.triangular_solve(mild(a), b, **options)
+
+
+def squares(*sizes, batch=()):
+    return [[(*batch, size, size)] for size in sizes]
+
+
+def systems(*sizes):
+    return [[(size, size), (size, 2)] for size in sizes]
+
+
+# Each form of each size: formulas, without a loop, by doubling, by blocks, in place.
+BY_SIZE = [
+    row("lower, by size", triangle(True), (2, 2), (2, 3), also=systems(1, 3, 5, 16, 33, 48)),
+    row("upper, by size", triangle(False), (2, 2), (2, 3), also=systems(1, 3, 5, 16, 33, 48)),
+    row(
+        "lower, unit diagonal, by size",
+        triangle(True, unit_diagonal=True),
+        (7, 7),
+        (7, 2),
+        also=[[("B", 2, 2), ("B", 2, 2)], [("B", 8, 8), ("B", 8, 3)], [(2, 40, 40), (2, 40, 1)]],
+    ),
+    row(
+        "cholesky by size", lambda a: jnp.linalg.cholesky(positive(a)), (2, 2), also=squares(3, 12)
+    ),
+    row("lu by size", ll.lu, (2, 2), also=[*squares(1, 3, 12), *squares(2, 3, batch=["B"])]),
+    row("inverse by size", lambda a: jnp.linalg.inv(mild(a)), (2, 2), also=squares(1, 3, 8, 20)),
+    row("inverse of many", lambda a: jnp.linalg.inv(mild(a)), ("B", 2, 2), also=[[("B", 5, 5)]]),
+    row("vmap of solve", jax.vmap(lambda a, b: jnp.linalg.solve(mild(a), b)), (4, 2, 2), (4, 2)),
+    row(
+        "solve by size", lambda a, b: jnp.linalg.solve(mild(a), b), (2, 2), (2,), also=systems(3, 9)
+    ),
+    row(
+        "gradient of an inverse",
+        jax.grad(lambda a: jnp.sin(jnp.linalg.inv(mild(a))).sum()),
+        (2, 2),
+        also=squares(1, 3, 6),
+    ),
+    row("det by size", jnp.linalg.det, (2, 2), also=[*squares(1, 3, 5), *squares(4, batch=["B"])]),
+    row("qr by size", jnp.linalg.qr, (2, 2), also=[[(1, 1)], [(2, 3)], [(3, 2)], [(12, 12)]]),
+    row("hessenberg by size", ll.hessenberg, (2, 2), also=squares(1, 3)),
+    row("tridiagonal of two", lambda a: ll.tridiagonal(symmetric(a), lower=False), (2, 2)),
+]
+
+
 def spectrum(a):
     """What of an eigendecomposition does not depend on the signs of the vectors."""
     vectors, values = ll.eigh(symmetric(a))
@@ -134,6 +187,30 @@ ROTATIONS = [
     row("eigh", spectrum, (5, 5), also=SQUARE),
     row("eigh of a diagonal", lambda a: spectrum(jnp.diag(a)), (5,)),
     row("eigvalsh", lambda a: jnp.linalg.eigvalsh(a, UPLO="U"), (6, 6)),
+    row("eigh by size", spectrum, (2, 2), also=[*squares(9, 12), *squares(2, 3, batch=["B"])]),
+    row("equal eigenvalues", lambda a: spectrum(a[0, 0] * jnp.eye(2)), (2, 2)),
+    row("pairs of equal eigenvalues", lambda a: spectrum(jnp.kron(jnp.eye(3), a)), (2, 2)),
+    row("large numbers", lambda a: spectrum(a * 1e20)[0], (2, 2), also=squares(5)),
+    row("small numbers", lambda a: spectrum(a * 1e-20)[0], (2, 2), also=squares(5)),
+    row(
+        "gradient of eigenvalues",
+        jax.grad(lambda a: jnp.sin(jnp.linalg.eigvalsh(symmetric(a) + jnp.diag(a[0]))).sum()),
+        (2, 2),
+    ),
+    row(
+        "singular values of two columns",
+        lambda a: jnp.linalg.svd(a, compute_uv=False),
+        (2, 2),
+        also=[[("B", 3, 2)], [(2, 5)], [("B", 2, 2)]],
+    ),
+    row(
+        "singular values of equal columns",
+        lambda a: jnp.linalg.svd(jnp.stack([a, a], -1), compute_uv=False),
+        (2,),
+        also=[[(4,)]],
+    ),
+    row("svd by size", singular(True), (2, 2), also=[[(1, 1)], [(9, 9)], [(12, 5)], [("B", 2, 2)]]),
+    row("svd of zeros", lambda a: singular(True)(a * 0), (3, 3), also=[[(1, 1)], [(2, 2)]]),
     row("svd", singular(False), (4, 4), also=TALL_AND_WIDE),
     row("full svd", singular(True), (5, 3), also=[[(3, 5)], [(2, 2, 4)]]),
     row("svd of rank one", singular(True), (4, 1), also=[[(1, 4)]]),
@@ -185,6 +262,15 @@ GENERAL = [
     row("eig", eigenvalues, (5, 5), also=[[(2, 3, 3)], [(1, 1)]]),
     row("conjugate eigenvalues", lambda a: ll.eig(turned(a))[0], (2,)),
     row("eig of complex numbers", lambda a, b: eigenvalues(complex_square(a, b)), (4, 4), (4, 4)),
+    row("eigenvalues of two", lambda a: jnp.linalg.eigvals(a).imag, (2, 2), also=[[("B", 2, 2)]]),
+    row("eigenvalues of two zeros", lambda a: jnp.linalg.eigvals(a * 0).real, (2, 2)),
+    row(
+        "complex eigenvalues of two",
+        lambda a, b: jnp.sort(jnp.linalg.eigvals(complex_square(a, b)).imag),
+        (2, 2),
+        (2, 2),
+        also=[[("B", 2, 2), ("B", 2, 2)]],
+    ),
     row("eig of a rotation", lambda a: eigenvalues(jnp.roll(jnp.diag(a), 1, 0)), (4,)),
     row("roots", lambda p: jnp.sort(jnp.roots(p, strip_zeros=False).real), (4,)),
     row("schur", schur_form, (4, 4), (4, 4)),
@@ -216,7 +302,45 @@ GENERAL = [
 ]
 
 
-@parity(GENERAL + SYSTEMS + REFLECTIONS + ROTATIONS)
+def with_zero(a):
+    return a.at[..., 1, :].set(a[..., 0, :])
+
+
+def with_nan(fn):
+    """fn of a matrix with a NaN in a corner, which all results see."""
+    return lambda a: jax.tree.map(jnp.abs, fn(a.at[..., -1, 0].set(jnp.nan)))
+
+
+# What has no numbers: rows that are equal, pivots that are zero, NaN.
+WITHOUT_NUMBERS = [
+    row("inverse of equal rows", lambda a: jnp.linalg.inv(jnp.ones_like(a)), (2, 2)),
+    row("det of equal rows", lambda a: jnp.linalg.det(with_zero(a)), (2, 2), also=squares(4)),
+    row("cholesky of a negative number", lambda a: jnp.linalg.cholesky(-positive(a)), (1, 1)),
+    row(
+        "a zero pivot stays in its rows",
+        lambda a, b: ll.triangular_solve(
+            jnp.eye(a.shape[-1], dtype=a.dtype).at[1, 1].set(0), b, left_side=True, lower=True
+        ),
+        (2, 2),
+        (2, 1),
+        also=systems(3, 8, 40),
+    ),
+    row("eigh of NaN", with_nan(ll.eigh), (2, 2), also=squares(5)),
+    row("svd of NaN", with_nan(jnp.linalg.svd), (2, 2), also=squares(1, 4)),
+    row(
+        "singular values of NaN", with_nan(lambda a: jnp.linalg.svd(a)[1]), (2, 2), also=[[(3, 2)]]
+    ),
+    row("inverse of NaN", with_nan(jnp.linalg.inv), (2, 2), also=squares(1, 3, 5)),
+    row(
+        "cholesky of NaN",
+        lambda a: jnp.isnan(jnp.linalg.cholesky(a.at[-1, 0].set(jnp.nan))).any(),
+        (2, 2),
+        also=squares(1, 5),
+    ),
+]
+
+
+@parity(GENERAL + SYSTEMS + REFLECTIONS + BY_SIZE + ROTATIONS + WITHOUT_NUMBERS)
 def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)
 

@@ -51,19 +51,19 @@ def _in_place(a: jax.Array) -> Factors:
     at = positions(rows)
 
     def step(state: tuple[jax.Array, jax.Array], k: jax.Array) -> Any:
-        a, is_free = state
+        a, is_taken = state
         values = column(a, k)
         size = _magnitude(values)
-        largest = jnp.max(jnp.where(is_free, size, -1), axis=-1, keepdims=True)
-        # Of bool there is no NaN, and a row that is not free is never taken.
-        pivot = jnp.argmax(is_free & ~(size < largest), axis=-1).astype(jnp.int32)
+        largest = jnp.max(jnp.where(is_taken, -1, size), axis=-1, keepdims=True)
+        # The first that is neither smaller nor taken; so it is with NaN too.
+        pivot = jnp.argmin((size < largest) | is_taken, axis=-1).astype(jnp.int32)
         is_pivot = at == pivot[..., None]
         top = _row_at(a, pivot, is_pivot)
-        is_free = is_free & ~is_pivot
-        factors = jnp.where(is_free, values / _safe(element(top, k))[..., None], 0)
-        return (a - outer(factors, top), is_free), (factors, top, pivot)
+        is_taken = is_taken | is_pivot
+        factors = jnp.where(is_taken, 0, values / _safe(element(top, k))[..., None])
+        return (a - outer(factors, top), is_taken), (factors, top, pivot)
 
-    start = a, jnp.ones(a.shape[:-1], bool)
+    start = a, jnp.zeros(a.shape[:-1], bool)
     _, (factors, tops, order) = lax.scan(step, start, positions(steps))
     factors, tops = jnp.moveaxis(factors, 0, -1), jnp.moveaxis(tops, 0, -2)
     order = jnp.moveaxis(order, 0, -1)

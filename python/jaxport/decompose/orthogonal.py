@@ -38,12 +38,11 @@ def _reflection(x: jax.Array, k: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
     at = positions(x.shape[-1])
     alpha = element(x, k)
     below = jnp.where(at > k, x, 0)
-    largest = jnp.max(jnp.abs(below), axis=-1)
-    scale = jnp.maximum(largest, jnp.abs(alpha))  # squares neither over- nor underflow
-    scale = jnp.where(scale == 0, 1, scale)
-    squares = jnp.sum(_squares(below / scale[..., None]), axis=-1)
-    length = scale * jnp.sqrt(squares + _squares(alpha / scale))
-    is_done = (squares == 0) & (jnp.imag(alpha) == 0)
+    tail = jnp.where(at >= k, x, 0)
+    size = jnp.max(jnp.abs(tail), axis=-1, keepdims=True)
+    scale = jnp.maximum(size, jnp.finfo(x.dtype).tiny)  # squares neither over- nor underflow
+    length = scale[..., 0] * jnp.sqrt(jnp.sum(_squares(tail / scale), axis=-1))
+    is_done = (jnp.max(jnp.abs(below), axis=-1) == 0) & (jnp.imag(alpha) == 0)
     beta = jnp.where(is_done, jnp.real(alpha), jnp.where(jnp.real(alpha) < 0, length, -length))
     gone = beta - alpha  # 0 where nothing is to be done
     tau = (gone / jnp.where(is_done, 1, beta)).astype(x.dtype)

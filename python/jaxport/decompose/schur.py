@@ -13,7 +13,7 @@ from .matrix import adjoint, column, diagonal, loop, positions, row, vector_time
 from .orthogonal import hessenberg_form
 from .real_schur import real_schur
 from .rotation import deflated, rotated
-from .two import eigenvalues_of_two
+from .two import complex_eigenvalues_of_two, eigenvalues_of_two
 
 _SWEEPS = 30  # for each row, as in LAPACK; two or three are usual
 
@@ -38,8 +38,8 @@ def eig(
 ) -> tuple[jax.Array, ...]:
     """(values, left vectors, right vectors), the vectors as they are asked for."""
     is_value_alone = not (compute_left_eigenvectors or compute_right_eigenvectors)
-    if is_value_alone and a.shape[-1] == 2 and not jnp.iscomplexobj(a):
-        return (eigenvalues_of_two(a),)
+    if is_value_alone and a.shape[-1] == 2:
+        return (complex_eigenvalues_of_two(a) if jnp.iscomplexobj(a) else eigenvalues_of_two(a),)
     form, q = complex_schur(a) if jnp.iscomplexobj(a) else _without_blocks(*real_schur(a))
     results = [diagonal(form)]
     if compute_left_eigenvectors:  # v^H a = w v^H is a^H v = conj(w) v

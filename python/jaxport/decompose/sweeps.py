@@ -36,7 +36,7 @@ class _Round(NamedTuple):
     mixed: np.ndarray
     gap: np.ndarray  # a row of diagonal elements times this: second less first of each pair
     beside: np.ndarray  # where the pairs are above the diagonal
-    double: np.ndarray  # a row of these elements times this: twice the element of each pair
+    double: np.ndarray  # a row of these elements times this: -2 times the element of each pair
 
 
 @functools.cache
@@ -50,7 +50,7 @@ def _round(size: int) -> _Round:
     sign = np.where(np.arange(size) < half, 1, -1).astype(np.float32)[:, None]
     turned = sign * eye[partners]  # the first row gains the second, the second loses the first
     both = eye + eye[partners]
-    return _Round(eye[source], turned[source], -sign * both, np.eye(size, k=half), 2 * both)
+    return _Round(eye[source], turned[source], -sign * both, np.eye(size, k=half), -2 * both)
 
 
 def eigenvectors(a: jax.Array) -> Pair:
@@ -114,9 +114,8 @@ def _turn(a: jax.Array) -> jax.Array:
     gap = jnp.matmul(diagonal(a)[..., None, :], constants.gap)
     # Both rows of a pair must see the same number: rounding leaves a[i, j] and a[j, i] apart.
     beside = jnp.sum(a * constants.beside, axis=-2, keepdims=True)
-    shared = jnp.matmul(beside, constants.double)
-    ratio = -shared / (gap + np.array(_NOTHING, a.dtype))
-    cosine, sine = _half_angle(ratio)
+    double = jnp.matmul(beside, constants.double)
+    cosine, sine = _half_angle(double / (gap + np.array(_NOTHING, a.dtype)))
     return cosine * constants.kept + sine * constants.mixed
 
 

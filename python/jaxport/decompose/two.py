@@ -99,3 +99,18 @@ def eigenvalues_of_two(a: jax.Array) -> jax.Array:
     real = jnp.where(square < 0, mean, low + both)
     imaginary = jnp.where(square < 0, root, 0) * np.array([1, -1], a.dtype)
     return jax.lax.complex(real * scale, imaginary * scale)
+
+
+def complex_eigenvalues_of_two(a: jax.Array) -> jax.Array:
+    """The same of complex numbers; the sign of the root is that which does not cancel in z."""
+    size = jnp.maximum(jnp.abs(a.real), jnp.abs(a.imag))
+    scale = jnp.max(size, axis=(-1, -2), keepdims=True)
+    scale = jnp.where(scale == 0, 1, scale)
+    a = jax.lax.complex(a.real / scale, a.imag / scale)
+    half, low = 0.5 * (a[..., 0, :1] - a[..., 1, 1:]), a[..., 1, 1:]
+    product = a[..., 0, 1:] * a[..., 1, :1]
+    root = jnp.sqrt(half * half + product)
+    is_against = half.real * root.real + half.imag * root.imag < 0
+    z = half + jnp.where(is_against, -root, root)
+    values = jnp.concatenate([low + z, low - product / jnp.where(z == 0, 1, z)], axis=-1)
+    return jax.lax.complex(values.real * scale[..., 0], values.imag * scale[..., 0])
