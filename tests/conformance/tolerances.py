@@ -130,7 +130,7 @@ WIDER = [
 
 
 # Of a whole function, and of its derivatives: many operations, of which sums lose what cancels at
-# the size of the largest element, or of the weights of a sum that cancels to 0, which are 0.5 to 1.5.
+# the size of the largest element, or of the weights of a sum that cancels to 0 (0.5 to 1.5).
 SHARE_OF_LARGEST, SHARE_OF_EACH, SMALLEST = 1e-5, 1e-4, 0.5
 
 
