@@ -91,7 +91,8 @@ def _refusals(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def _message(detail: str) -> str:
-    sentence = re.split(r"(?<=[.;:]) (?=[A-Z`])|\. |; | \(https?:", detail)[0]
+    kind, _, text = detail.partition(": ")
+    sentence = f"{kind}: " + re.split(r"(?<=[.;:]) (?=[A-Z`])|\. |; | \(https?:", text)[0]
     return re.sub(r"'[^']*'|\b(?:bool|u?int\d+|float\d+|complex64)(?:\[[^]]*\])?", "…", sentence)
 
 
