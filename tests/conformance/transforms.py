@@ -82,7 +82,9 @@ def _difference(wanted: list[np.ndarray], given: list[np.ndarray]) -> str | None
 def _program(function: Function, name: str) -> Program:
     make, axes = TRANSFORMS[name]
     fn, arguments = make(function.make()), _arguments(function, axes)
-    compiled = jax.jit(fn, compiler_options={"xla_backend_optimization_level": 0})  # in less time
+    # A function of its own: a module may have no hash. Without optimisation JAX needs less time.
+    quickly = {"xla_backend_optimization_level": 0}
+    compiled = jax.jit(lambda *values: fn(*values), compiler_options=quickly)
 
     def expected() -> list[np.ndarray]:
         return list(map(_leaf, jax.tree.leaves(compiled(*arguments))))
