@@ -435,8 +435,24 @@ def is_newer_than_tested() -> bool:
     return bool(jax.__version_info__[:2] > NEWEST)
 
 
-def unreadable(error: Exception) -> ConversionError:
+def _leaked(error: Exception, jaxpr: Any) -> ConversionError:
+    """A constant of the jaxpr is a value of a trace that is over: JAX cannot compile it either."""
+    try:
+        jax.jit(jax.extend.core.jaxpr_as_fun(jaxpr)).lower(*jaxpr.in_avals)
+    except Exception as its_own:
+        error = its_own
+    what = f"{type(error).__name__}: {first_line(error)}"
+    return ConversionError(
+        "E074",
+        f"JAX traces the function, but cannot compile it: {what}",
+        help="a value of another trace is a constant of this one; jax.checking_leaks() says where",
+    )
+
+
+def unreadable(error: Exception, jaxpr: Any) -> ConversionError:
     """What to raise when JAX's objects are not what this module takes them for."""
+    if isinstance(error, jax.errors.TracerArrayConversionError):
+        return _leaked(error, jaxpr)
     what = f"{type(error).__name__}: {first_line(error)}"
     if is_newer_than_tested():
         known = ".".join(map(str, NEWEST))

@@ -84,7 +84,7 @@ def trace(
                 constraints=_jax.constraints_of(arguments.scope),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise _jax.unreadable(error) from error
+            raise _jax.unreadable(error, jaxpr) from error
         except ConversionError as error:
             raise error.with_source_line(reader.source_line(error.source)) from None
         arrays = [*(program.state[name] for name in recorded.read), *parameters.values()]

@@ -40,6 +40,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--every", type=int, default=1, help="run every n-th case only")
     parser.add_argument("--failed", action="store_true", help="run again what did not pass")
     parser.add_argument("--fresh", action="store_true", help="forget earlier outcomes")
+    parser.add_argument("--remembered", action="store_true", help="run nothing, report only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--opset", type=int, default=23)
     parser.add_argument("--double", action="store_true", help="with 64-bit types")
@@ -128,8 +129,9 @@ def run(given: argparse.Namespace, chosen: Sequence[Case]) -> list[Outcome]:
     results = Results(FOLDER / file, given.fresh, of_jaxport())
     again = [o.name for o in results.by_name.values() if given.failed and o.kind != "pass"]
     start = functools.partial(check.start, given.source, given.opset)
-    gather(given, chosen, results, start, again)
-    return [results.by_name[case.name] for case in chosen]
+    if not given.remembered:
+        gather(given, chosen, results, start, again)
+    return [results.by_name[case.name] for case in chosen if case.name in results.by_name]
 
 
 def exports(given: argparse.Namespace, chosen: Sequence[Case]) -> dict[str, Outcome]:

@@ -130,8 +130,8 @@ WIDER = [
 
 
 # Of a whole function, and of its derivatives: many operations, of which sums lose what cancels at
-# the size of the largest element. Numbers below a tenth count as one, for sums that cancel to 0.
-SHARE_OF_LARGEST, SHARE_OF_EACH, SMALLEST = 1e-5, 1e-4, 0.1
+# the size of the largest element, or of the weights of a sum that cancels to 0 (0.5 to 1.5).
+SHARE_OF_LARGEST, SHARE_OF_EACH, SMALLEST = 1e-5, 1e-4, 0.5
 
 
 def derivative_is_near(want: np.ndarray, have: np.ndarray) -> np.ndarray:

@@ -11,9 +11,9 @@ from conformance.functions import functions
 from conformance.functions.left_out import LEFT_OUT
 from conformance.outcome import Known, Outcome, explanation
 from conformance.tolerances import SHARE_OF_EACH, SHARE_OF_LARGEST, SMALLEST
-from conformance.transforms import TRANSFORMS
+from conformance.transforms import TRANSFORMS, cases
 
-HOLDS, REFUSED, FAILS = "✓", "-", "**✗**"
+HOLDS, REFUSED, FAILS, WAITS = "✓", "-", "**✗**", "·"
 _HEAD = f"""\
 # Transformations
 
@@ -42,6 +42,9 @@ def page(outcomes: Sequence[Outcome], entries: list[Known], opset: int) -> str:
         "REFUSALS": f"{len(outcomes) - len(counted):,}",
     }
     head = re.sub("|".join(numbers), lambda word: str(numbers[word[0]]), _HEAD)
+    waiting = len(cases()) - len(outcomes)
+    if waiting:
+        head += f"\nThe run was ended early: {waiting:,} cases wait for the next one ({WAITS}).\n"
     lines = [head, *_by_transform(outcomes), *_failures(counted, entries), *_refusals(outcomes)]
     return "\n".join([*lines, *_left_out(), *_tables(outcomes)]) + "\n"
 
@@ -88,7 +91,8 @@ def _refusals(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def _message(detail: str) -> str:
-    sentence = re.split(r"(?<=[.;:]) (?=[A-Z`])|\. |; | \(https?:", detail)[0]
+    kind, _, text = detail.partition(": ")
+    sentence = f"{kind}: " + re.split(r"(?<=[.;:]) (?=[A-Z`])|\. |; | \(https?:", text)[0]
     return re.sub(r"'[^']*'|\b(?:bool|u?int\d+|float\d+|complex64)(?:\[[^]]*\])?", "…", sentence)
 
 
@@ -107,7 +111,7 @@ def _left_out() -> list[str]:
 
 def _tables(outcomes: Sequence[Outcome]) -> list[str]:
     kinds = {o.name: o.kind for o in outcomes}
-    rows = functions()
+    rows, asked = functions(), {case.name for case in cases()}
     lines = ["", "## Functions", ""]
     lines.append(
         f"{HOLDS} holds, {REFUSED} JAX refuses, {FAILS} does not hold; empty: a Hessian that would "
@@ -118,11 +122,12 @@ def _tables(outcomes: Sequence[Outcome]) -> list[str]:
         lines.append("|---|" + "---|" * len(TRANSFORMS))
         for function in rows:
             if function.group == group:
-                cells = [_cell(kinds.get(f"{group}.{function.name}, {t}")) for t in TRANSFORMS]
+                names = [f"{group}.{function.name}, {t}" for t in TRANSFORMS]
+                cells = [_cell(kinds.get(name)) if name in asked else "" for name in names]
                 lines.append(f"| `{function.name}` | " + " | ".join(cells) + " |")
     return lines
 
 
 def _cell(kind: str | None) -> str:
-    marks = {None: "", "not run by jax": REFUSED, "pass": HOLDS}
+    marks = {None: WAITS, "not run by jax": REFUSED, "pass": HOLDS}
     return marks.get(kind, FAILS)

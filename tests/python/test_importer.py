@@ -193,3 +193,18 @@ def test_a_jaxpr_that_cannot_be_read_names_the_version(monkeypatch, newest, code
         trace(jnp.sin, [(3,)])
     assert caught.value.code == code
     assert help in str(caught.value)
+
+
+def test_a_program_that_jax_cannot_compile_meets_its_error():
+    """The second derivative of exp1 has a tracer among its constants, a fault of JAX."""
+    second = jax.grad(jax.grad(jax.scipy.special.exp1))
+    try:
+        jax.jit(second)(1.5)
+    except Exception as refusal:
+        expected = f"{type(refusal).__name__}: {refusal}".splitlines()[0]
+    else:
+        pytest.skip("this version of JAX compiles it")
+    with pytest.raises(ConversionError) as caught:
+        trace(second, [()])
+    assert caught.value.code == "E074"
+    assert expected in caught.value.message

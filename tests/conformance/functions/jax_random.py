@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import random
 
-from conformance.functions.samples import Row, X, above_one, positive, real, unit
+from conformance.functions.samples import Row, X, above_one, inside, positive, real, unit
 
 
 def rows() -> Iterator[Row]:
@@ -39,7 +39,7 @@ def rows() -> Iterator[Row]:
 
 def _of_parameters(key: jax.Array) -> Iterator[Row]:
     four = (positive(4),)
-    yield "truncated_normal", lambda x: random.truncated_normal(key, x, x + 1), (X,)
+    yield "truncated_normal", lambda x: random.truncated_normal(key, x, x + 1), (inside(3, 4),)
     yield "bernoulli", lambda p: jnp.where(random.bernoulli(key, p), p, -p), (unit(3, 4),)
     yield "gamma", lambda a: random.gamma(key, a), four
     yield "beta", lambda a: random.beta(key, a, a + 1), four

@@ -38,8 +38,8 @@ _DISTRIBUTIONS: list[tuple[str, Sample, tuple[float, ...], str]] = [
 _QUANTILES: list[tuple[str, tuple[float, ...], str]] = [
     ("cauchy", (), "ppf isf"),
     ("expon", (), "ppf"),
-    ("gumbel_l", (), "ppf"),
-    ("gumbel_r", (), "ppf"),
+    ("gumbel_l", (0.0, 1.0), "ppf"),
+    ("gumbel_r", (0.0, 1.0), "ppf"),
     ("logistic", (), "ppf isf"),
     ("norm", (), "ppf isf"),
     ("pareto", (1.5,), "ppf"),
