@@ -148,7 +148,7 @@ Value ValueStore::bring_full(const Edge& edge, const Dims& sizes, const Arrangem
   }
   const auto tiles = tiles_of(to, mine, sizes);
   if (tiles && !is_constant(edge) && has_tile(edge.node->dtype)) {
-    return tiled(op_, bring(edge, sizes, restricted(to, mine)), *tiles);
+    return tiled(shapes_, bring(edge, sizes, restricted(to, mine)), *tiles);
   }
   Arrangement before, after;  // Expand turns the unit dims of `before` into the missing labels
   bool missing = false;
@@ -172,6 +172,9 @@ Value ValueStore::bring_full(const Edge& edge, const Dims& sizes, const Arrangem
     if (labels.empty()) before.emplace_back(), after.emplace_back();
   }
   if (!missing) return bring(edge, sizes, to);
+  // Expand puts unit dims in front by itself.
+  before.erase(before.begin(),
+               std::ranges::find_if(before, [](const Labels& dim) { return !dim.empty(); }));
   Value value = shapes_.expand(bring(edge, sizes, before), shape_of(after, sizes));
   return shapes_.reshape(value, shape_of(to, sizes));
 }

@@ -40,6 +40,7 @@ void prepare(axis::Program& program, const Options& options) {
     if (!found) found = gather_inside(graph, use);
     if (!found) found = triangle(graph, use);
     if (!found) found = eye(graph, use);
+    if (!found) found = sizes_side_by_side(graph, use);
     if (!found && preferences.has_inexact_sigmoid) found = exact_sigmoid(graph, use);
     return found ? found : scatter_inside(graph, use);
   });

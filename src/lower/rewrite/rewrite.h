@@ -37,6 +37,9 @@ axis::Use narrow_norm(axis::Graph& graph, const axis::Use& use, const axis::UseC
 // right digits where the result is small.
 axis::Use exact_sigmoid(axis::Graph& graph, const axis::Use& use);
 
+// Sizes side by side, some of them symbolic: the primitive shape_as_value.
+axis::Use sizes_side_by_side(axis::Graph& graph, const axis::Use& use);
+
 // A matrix of symbolic size with ones on a diagonal: the macro eye.
 axis::Use eye(axis::Graph& graph, const axis::Use& use);
 
