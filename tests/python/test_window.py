@@ -38,6 +38,13 @@ def weighted(pool: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
 
 CASES = [
     case(
+        "means of blocks",
+        lambda x: x.reshape(*x.shape[:2], 4, 2, 3, 3).mean((3, 5)),
+        [f32(2, 3, 8, 9)],
+        also=[[f32("B", 3, 8, 9)], [f32(2, "C", 8, 9)]],
+        tolerance="sum",
+    ),
+    case(
         "sum by a function",
         window(lambda a, b: a + b, np.float32(0), (2, 3), padding=((0, 1), (1, 0))),
         [f32(4, 6)],
