@@ -173,8 +173,9 @@ Value ValueStore::bring_full(const Edge& edge, const Dims& sizes, const Arrangem
   }
   if (!missing) return bring(edge, sizes, to);
   // Expand puts unit dims in front by itself.
-  before.erase(before.begin(),
-               std::ranges::find_if(before, [](const Labels& dim) { return !dim.empty(); }));
+  if (Priced way = broadcastable(edge, sizes, before); way.dims.size() <= before.size()) {
+    before = std::move(way.dims);
+  }
   Value value = shapes_.expand(bring(edge, sizes, before), shape_of(after, sizes));
   return shapes_.reshape(value, shape_of(to, sizes));
 }
