@@ -23,9 +23,10 @@ std::size_t merge_views(
 std::size_t merge_slices(onnx::Model& model);  // Slice of Slice along other axes
 std::size_t fold_block_moves(
     onnx::Model& model);  // Reshape, Transpose, Reshape that are DepthToSpace or SpaceToDepth
-std::size_t fold_constants(onnx::Model& model);    // nodes that compute with small constants only
-std::size_t make_batch_norms(onnx::Model& model);  // Mul and Add of a constant for each channel
-std::size_t make_gemms(onnx::Model& model);        // MatMul and Add of matrices
+std::size_t fold_constants(onnx::Model& model);      // nodes that compute with small constants only
+std::size_t make_average_pools(onnx::Model& model);  // Reshape and ReduceMean of blocks
+std::size_t make_batch_norms(onnx::Model& model);    // Mul and Add of a constant for each channel
+std::size_t make_gemms(onnx::Model& model);          // MatMul and Add of matrices
 std::size_t name_constant_results(onnx::Model& model);  // results that are initializers
 std::size_t share_constants(onnx::Model& model);        // equal small initializers become one
 

@@ -11,6 +11,7 @@ constexpr Pass kPipeline[] = {
     {"merge_slices", merge_slices},
     {"remove_noops", remove_noops},
     {"fold_block_moves", fold_block_moves},
+    {"make_average_pools", make_average_pools},
     {"make_gemms", make_gemms},
     {"make_batch_norms", make_batch_norms},
     {"hoist_invariants", hoist_invariants},

@@ -42,6 +42,9 @@ def choose(z, w):
 
 
 ARITHMETIC = [
+    row("add", lambda z, w: z + w, ZB, ZB),
+    row("sub", lambda z, w: z - w, Z, Z),
+    row("add of broadcast", lambda z, w: z + w[0] - 2.0, Z, Z),
     row("mul", lambda z, w: z * w, ZB, ZB, tolerance="sum", also=[[Z_DOUBLE, Z_DOUBLE]]),
     row("div", lambda z, w: z / w, Z, Z, tolerance="sum"),
     row(

@@ -32,6 +32,11 @@ def pool(reduction, init, padding="SAME"):
 VALUES = [
     symbolic("a size as a number", lambda x: x * x.shape[0] + x.shape[1], [f32("B", "T")]),
     symbolic("an expression as a number", lambda x: x * (2 * x.shape[0] + 1), [f32("B")]),
+    symbolic("shape", lambda x: jnp.asarray(x.shape), [f32("B", 3, "T")]),
+    symbolic("part of a shape", lambda x: jnp.asarray([*x.shape[1:], 7]), [f32("B", 3, "T")]),
+    symbolic("sizes and a number", lambda x, n: jnp.stack([x.shape[0], n]), [f32("B"), i32()]),
+    symbolic("number of elements", lambda x: jnp.asarray(x.size), [f32("B", 3, "T")]),
+    symbolic("twice the elements", lambda x: jnp.asarray(2 * x.size), [f32("B", 3)]),
     symbolic("mean", jnp.mean, [f32("B", "T")]),
     symbolic("variance", lambda x: x.var(axis=0), [f32("B", "T")]),
     symbolic("clip at a size", lambda x: jnp.clip(x, 0, x.shape[0]), [f32("B", 3)]),
@@ -55,6 +60,8 @@ ARRAYS = [
 ]
 
 MOVES = [
+    symbolic("tile by a size", lambda x: jnp.tile(x, (x.shape[0], 1)), [f32("B", 3)]),
+    symbolic("tile both dims", lambda x: jnp.tile(x, (2, x.shape[0])), [f32("B", 3)]),
     symbolic("pad", lambda x: jnp.pad(x, ((1, 2), (0, 0))), [f32("B", 3)]),
     symbolic("pad by a size", lambda x: jnp.pad(x, ((0, x.shape[0]), (1, 0))), [f32("B", 3)]),
     symbolic("pad to a multiple", lambda x: jnp.pad(x, (0, -x.shape[0] % 4)), [f32("B")]),

@@ -18,6 +18,8 @@ def exact(name, fn, inputs, also=(), **options):
 
 
 GATHER = [
+    exact("one row often", lambda x, i: jnp.take(x, i, axis=0, mode="clip"), [f32(1, 3), i32("B")]),
+    exact("one row or NaN", lambda x, i: jnp.take(x, i, axis=0), [f32(1, 3), i32(4, lo=-2, hi=2)]),
     exact(
         "take rows",
         lambda x, i: x[i],

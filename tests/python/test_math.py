@@ -165,6 +165,17 @@ COMPARISONS = [
     ),
     case("select_n with a scalar predicate", lax.select_n, [boolean(), f32(5), f32(5)]),
     case("select_n of three", lax.select_n, [i32(5, lo=0, hi=2), f32(5), f32(5), f32(5)]),
+    case("select of one", lambda x: jnp.select([x > 0], [x], -x), [f32("B", 3)], also=[[f32(1)]]),
+    case(
+        "select of two",
+        lambda x, y: jnp.select([x > 0, y > x], [x, 2 * y], jnp.nan),
+        [f32("B", 1, 3), f32(4, 1)],
+    ),
+    case(
+        "the first of overlapping conditions",
+        lambda x: lax.select_n(jnp.argmax(jnp.stack([x > 1, x > -1]), 0).astype("int32"), x, -x),
+        [f32(20)],
+    ),
     case(
         "where broadcasts", lambda c, x: jnp.where(c[:, None], x, -1.0), [boolean("B"), f32("B", 3)]
     ),

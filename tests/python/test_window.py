@@ -38,6 +38,36 @@ def weighted(pool: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
 
 CASES = [
     case(
+        "means of blocks",
+        lambda x: x.reshape(*x.shape[:2], 4, 2, 3, 3).mean((3, 5)),
+        [f32(2, 3, 8, 9)],
+        also=[[f32("B", 3, 8, 9)], [f32(2, "C", 8, 9)]],
+        tolerance="sum",
+    ),
+    case(
+        "sum by a function",
+        window(lambda a, b: a + b, np.float32(0), (2, 3), padding=((0, 1), (1, 0))),
+        [f32(4, 6)],
+        also=[[f32("B", 4)]],
+        tolerance="sum",
+    ),
+    case(
+        "sum by a function from one on, and of integers",
+        lambda x, i: (
+            window(lambda a, b: a + b, np.float32(1), (2,))(x),
+            window(lambda a, b: a + b, np.int32(0), (2,))(i),
+        ),
+        [f32(4), i32(4)],
+        tolerance="sum",
+    ),
+    case(
+        "maximum by a function keeps NaN",
+        lambda x: window(lambda a, b: jnp.maximum(a, b), -jnp.inf, (2,))(
+            jnp.where(x > 0, x, jnp.nan)
+        ),
+        [f32(8)],
+    ),
+    case(
         "product",
         window(lax.mul, np.float32(1), (2, 3)),
         [f32(4, 6)],

@@ -178,31 +178,64 @@ Use Graph::pick(Use operand, Label along, std::int64_t index) {
 
 namespace {
 
-// The value whose picks 0, 1, … the operands are, over `along`; empty when they are not.
-Use picked_value(Graph& graph, const std::vector<Use>& operands, Label along) {
-  Use value;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const Node& node = *operands[i].node;
-    if (node.kind != Kind::kPick || node.get<std::int64_t>("k") != static_cast<std::int64_t>(i))
-      return {};
-    const Label picked = graph.role(operands[i], "p")[0];
-    if (!(graph.size(picked) == graph.size(along))) return {};
-    Use base = rename(graph.child(operands[i], 0), picked, along);
-    if (value && !(value == base)) return {};
-    value = std::move(base);
+// Picks of one value at k, k + s, k + 2 s, … side by side: a slice of it over `along`. Empty when
+// the operands are no such picks.
+Use slice_of_picks(Graph& graph, const std::vector<Use>& operands, Label along) {
+  Use base;
+  Label picked = 0;
+  Ints places;
+  for (const Use& operand : operands) {
+    if (operand.node->kind != Kind::kPick) return {};
+    const Label mine = graph.role(operand, "p")[0];
+    if (!base) picked = mine;
+    Use value = rename(graph.child(operand, 0), mine, picked);
+    if (base && !(base == value)) return {};
+    base = std::move(value);
+    places.push_back(operand.node->get<std::int64_t>("k"));
   }
-  return value;
+  const std::int64_t stride = places.size() > 1 ? places[1] - places[0] : 1;
+  if (stride < 1) return {};
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    if (places[i] - places[i - 1] != stride) return {};
+  }
+  return graph.slice(base, picked, along, places.front(), places.back() + 1, stride);
+}
+
+constexpr int kDeepestJoin = 4;
+
+// The values side by side along a new label without a stack: parts of one value that come together
+// again, or the same function of such parts, as in sums of complex numbers. Empty where one is
+// needed.
+Use side_by_side(Graph& graph, const std::vector<Use>& parts, Label along,
+                 int depth = kDeepestJoin) {
+  const Use& first = parts[0];
+  const auto is_first = [&](const Use& part) { return part == first; };
+  if (std::ranges::all_of(parts, is_first)) return first;
+  if (Use slice = slice_of_picks(graph, parts, along)) return slice;
+  const Node& node = *first.node;
+  const auto is_alike = [&](const Use& part) {
+    const Node& other = *part.node;
+    return other.is(Kind::kPointwise, node.name) && other.dtype == node.dtype &&
+           other.attrs == node.attrs && other.edges.size() == node.edges.size();
+  };
+  if (depth == 0 || !std::ranges::all_of(parts, is_alike)) return {};
+  std::vector<Use> operands;
+  for (std::size_t i = 0; i < node.edges.size(); ++i) {
+    std::vector<Use> children;
+    for (const Use& part : parts) children.push_back(graph.child(part, i));
+    operands.push_back(side_by_side(graph, children, along, depth - 1));
+    if (!operands.back()) return {};
+  }
+  return graph.pointwise(node.name, std::move(operands), node.dtype, node.attrs);
 }
 
 }  // namespace
 
 Use Graph::stack(std::vector<Use> operands, Label along) {
-  const Use& first = operands[0];
-  if (std::ranges::all_of(operands, [&](const Use& use) { return use == first; })) return first;
-  if (Use value = picked_value(*this, operands, along)) return value;
+  if (Use value = side_by_side(*this, operands, along)) return value;
   Labels labels{along};
   for (const Use& use : operands) add_new(labels, use.flat());
-  const DType dtype = first.node->dtype;
+  const DType dtype = operands[0].node->dtype;
   return impl_->make({.kind = Kind::kStack,
                       .name = "stack",
                       .dtype = dtype,

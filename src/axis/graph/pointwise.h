@@ -41,6 +41,9 @@ struct PointwiseRow {
   std::array<std::string_view, 2> kept_attrs{};  // all other parameters mean nothing for the value
 };
 
+// The case of the first condition that is true (first_true.cpp).
+Use case_of_first_true(const Call& call);
+
 // The row of an elementwise lax primitive; nullptr for others.
 const PointwiseRow* find_pointwise(std::string_view name);
 

@@ -162,6 +162,9 @@ std::optional<Elements> known_elements(Translation& t, const PartGather& gather,
   const Use entry =
       last.empty() ? index.use : t.graph.pick(index.use, last[0], static_cast<std::int64_t>(i));
   const Dim& count = gather.slice_sizes[gather.axes[i]];
+  // Nothing else fits where JAX moves indices inside.
+  const bool moves = gather.mode == "clip" || gather.mode == "promise_in_bounds";
+  if (moves && count == t.in_shape()[gather.axes[i]]) return Elements{0, count, 1, {}};
   if (const auto start = size_value(t.graph, entry)) return Elements{*start, count, 1, {}};
   const auto steps = known_steps(t.graph, entry);
   if (!steps || steps->step <= 0 || !count.is_one()) return std::nullopt;
@@ -188,7 +191,7 @@ Views gather(Translation& t) {
   if (!part) return std::nullopt;
   View view = t.in[0];
   Pattern indices(t.in[1].dims.begin(), t.in[1].dims.end() - 1);
-  std::size_t runs = 0;  // dims of the indices that one entry runs along
+  std::vector<bool> is_repeated(indices.size(), true);  // no entry runs along this dim
   for (std::size_t i = 0; i < part->axes.size(); ++i) {
     const std::size_t axis = part->axes[i];
     const auto elements = known_elements(t, *part, i);
@@ -198,11 +201,13 @@ Views gather(Translation& t) {
     const auto at = std::ranges::find(indices, elements->along);
     if (at == indices.end()) return std::nullopt;  // another entry runs there, too
     *at = std::exchange(view.dims[axis], Labels{});
-    ++runs;
+    is_repeated[static_cast<std::size_t>(at - indices.begin())] = false;
   }
-  const auto varying = std::ranges::count_if(t.in[1].dims.begin(), t.in[1].dims.end() - 1,
-                                             [](const Labels& dim) { return !dim.empty(); });
-  if (static_cast<std::size_t>(varying) != runs) return std::nullopt;
+  for (std::size_t dim = 0; dim < indices.size(); ++dim) {
+    if (is_repeated[dim] && !indices[dim].empty()) {
+      indices[dim] = {t.graph.label(t.graph.size_of(indices[dim]))};
+    }
+  }
   Pattern windows;
   for (std::size_t dim = 0; dim < view.dims.size(); ++dim) {
     const auto here = static_cast<std::int64_t>(dim);

@@ -186,8 +186,29 @@ Views reduce_window_sum(Translation& t) {
   return pooled ? pooled : reduce_window(t, window, 0);
 }
 
+// reduce_window_sum where the function is a + b and starts from 0. Maxima and minima stay: pooling
+// ops ignore NaN, and the function does not.
+Views window_sum_of_function(Translation& t) {
+  const auto combiners = front::combiners(*front::get_region(t.eqn, "jaxpr"));
+  if (combiners.size() != 1 || combiners[0].primitive != "add") return std::nullopt;
+  if (t.graph.scalar_value(t.in[1].use) != 0) return std::nullopt;
+  front::Function function;
+  const front::ValueId operand = function.add_value(t.in_type(0)),
+                       result = function.add_value({t.dtype(), t.out_shape()});
+  front::Attrs attrs = t.eqn.attrs;
+  std::erase_if(attrs,
+                [](const auto& attr) { return attr.first == "jaxpr" || attr.first == "consts"; });
+  function.params = {operand};
+  function.eqns.push_back({"reduce_window_sum", {operand}, {result}, std::move(attrs)});
+  function.results = {result};
+  return t.inliner.run(function, {t.in[0]});
+}
+
 // A function of the user's: padding is what the function does not see.
 Views reduce_window_with_function(Translation& t) {
+  if (t.eqn.in.size() == 2) {
+    if (Views sum = window_sum_of_function(t)) return sum;
+  }
   t.require_operands(2);
   const Paddings padding = window_params(t).padding;
   if (is_static(padding)) return std::nullopt;

@@ -154,6 +154,18 @@ Value end_of(Emission& e, const Node& slice, const Dim& rest) {
   return e.op.ints({std::numeric_limits<std::int64_t>::max()});
 }
 
+// Whether a consumer takes the pick with the unit dim that is left of the dim it picks from: a
+// Concat, or one that wishes this layout.
+bool wants_unit_dim(const Emission& e, const Node& pick, const Arrangement& unit) {
+  const auto& wish = hint(e, pick);
+  if (wish && !wish->order_only && wanted(e, pick, LabelSet(pick.sizes.size(), pick.out)) == unit) {
+    return true;
+  }
+  return std::ranges::any_of(e.plan.facts.users(&pick), [](const Facts::User& user) {
+    return user.node && user.node->kind == Kind::kConcat;
+  });
+}
+
 }  // namespace
 
 void emit_iota(Emission& e, const Node& node) {
@@ -183,12 +195,10 @@ void emit_pick(Emission& e, const Node& node) {
   const Dim rest = rest_of(dim, along, node.sizes),
             count = node.sizes[static_cast<std::size_t>(along)];
   const std::int64_t k = pick_index(node);
-  const bool is_joined = std::ranges::any_of(
-      e.plan.facts.users(&node),
-      [](const Facts::User& user) { return user.node && user.node->kind == Kind::kConcat; });
-  if (dim.size() == 1 && is_joined) {  // a Concat wants the unit dim
-    const Value unit = e.op.Slice(x, e.op.ints({k}), e.op.ints({k + 1}), e.op.ints({physical}));
-    return e.values.define(node, unit, renamed(best, along, std::nullopt));
+  if (const Arrangement unit = renamed(best, along, std::nullopt);
+      dim.size() == 1 && wants_unit_dim(e, node, unit)) {
+    const Value part = e.op.Slice(x, e.op.ints({k}), e.op.ints({k + 1}), e.op.ints({physical}));
+    return e.values.define(node, part, unit);
   }
   Value result;
   if (dim.size() == 1) {

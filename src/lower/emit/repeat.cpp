@@ -52,8 +52,8 @@ Value repeated(onnx::Builder& op, const Value& x, const Ints& times) {
                             shape);
 }
 
-std::optional<Ints> tiles_of(const Arrangement& to, const LabelSet& mine, const Dims& sizes) {
-  Ints times;
+std::optional<Dims> tiles_of(const Arrangement& to, const LabelSet& mine, const Dims& sizes) {
+  Dims times;
   bool tiles = false;
   for (const Labels& dim : to) {
     const Labels kept = mine.keep(dim);
@@ -62,9 +62,9 @@ std::optional<Ints> tiles_of(const Arrangement& to, const LabelSet& mine, const 
       if (!mine.has(label)) count = count * sizes[static_cast<std::size_t>(label)];
     }
     const bool trails = std::equal(kept.rbegin(), kept.rend(), dim.rbegin());
-    if (!count.is_static() || (!count.is_one() && !trails)) return std::nullopt;
+    if (!count.is_one() && !trails) return std::nullopt;
     tiles |= !count.is_one() && !kept.empty();
-    times.push_back(count.value());
+    times.push_back(count);
   }
   return tiles ? std::optional(times) : std::nullopt;
 }
@@ -72,10 +72,10 @@ std::optional<Ints> tiles_of(const Arrangement& to, const LabelSet& mine, const 
 // ONNX Runtime has kernels for all other dtypes that JAX has.
 bool has_tile(DType dtype) { return dtype != DType::kF16 && dtype != DType::kBF16; }
 
-Value tiled(onnx::Builder& op, const Value& x, const Ints& times) {
+Value tiled(ShapeValues& shapes, const Value& x, const Dims& times) {
   Dims shape = x.shape();
   for (std::size_t i = 0; i < times.size(); ++i) shape[i] = shape[i] * times[i];
-  return op.call_with_shape("Tile", {x, op.ints(times)}, {}, shape);
+  return x.builder().call_with_shape("Tile", {x, shapes.shape(times)}, {}, shape);
 }
 
 }  // namespace jaxport::lower

@@ -9,6 +9,7 @@
 #include "axis/graph/graph.h"
 #include "lower/layout/label_set.h"
 #include "lower/layout/layout.h"
+#include "lower/rows/shape_values.h"
 #include "onnx/builder.h"
 
 namespace jaxport::lower {
@@ -26,11 +27,10 @@ onnx::Value repeated(onnx::Builder& op, const onnx::Value& x,
 
 // How often each dim of a layout repeats the whole dim of a value that has the labels `mine`.
 // nullopt when no dim of several elements is repeated, or other labels are missing.
-std::optional<std::vector<std::int64_t>> tiles_of(const Arrangement& to, const LabelSet& mine,
-                                                  const Dims& sizes);
+std::optional<Dims> tiles_of(const Arrangement& to, const LabelSet& mine, const Dims& sizes);
 // Whether tiled() can repeat elements of this dtype.
 bool has_tile(DType dtype);
 // Dim i times[i] times, by Tile.
-onnx::Value tiled(onnx::Builder& op, const onnx::Value& x, const std::vector<std::int64_t>& times);
+onnx::Value tiled(ShapeValues& shapes, const onnx::Value& x, const Dims& times);
 
 }  // namespace jaxport::lower

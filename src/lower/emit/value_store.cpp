@@ -148,7 +148,7 @@ Value ValueStore::bring_full(const Edge& edge, const Dims& sizes, const Arrangem
   }
   const auto tiles = tiles_of(to, mine, sizes);
   if (tiles && !is_constant(edge) && has_tile(edge.node->dtype)) {
-    return tiled(op_, bring(edge, sizes, restricted(to, mine)), *tiles);
+    return tiled(shapes_, bring(edge, sizes, restricted(to, mine)), *tiles);
   }
   Arrangement before, after;  // Expand turns the unit dims of `before` into the missing labels
   bool missing = false;
@@ -172,6 +172,10 @@ Value ValueStore::bring_full(const Edge& edge, const Dims& sizes, const Arrangem
     if (labels.empty()) before.emplace_back(), after.emplace_back();
   }
   if (!missing) return bring(edge, sizes, to);
+  // Expand puts unit dims in front by itself.
+  if (Priced way = broadcastable(edge, sizes, before); way.dims.size() <= before.size()) {
+    before = std::move(way.dims);
+  }
   Value value = shapes_.expand(bring(edge, sizes, before), shape_of(after, sizes));
   return shapes_.reshape(value, shape_of(to, sizes));
 }

@@ -41,6 +41,7 @@ void prepare(axis::Program& program, const Options& options) {
     if (!found) found = triangle(graph, use);
     if (!found) found = eye(graph, use);
     if (!found) found = whole_rope(graph, use, uses);
+    if (!found) found = sizes_side_by_side(graph, use);
     if (!found && preferences.has_inexact_sigmoid) found = exact_sigmoid(graph, use);
     return found ? found : scatter_inside(graph, use);
   });

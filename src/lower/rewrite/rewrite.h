@@ -45,6 +45,9 @@ axis::Use exact_sigmoid(axis::Graph& graph, const axis::Use& use);
 // by an angle of 0.
 axis::Use whole_rope(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses);
 
+// Sizes side by side, some of them symbolic: the primitive shape_as_value.
+axis::Use sizes_side_by_side(axis::Graph& graph, const axis::Use& use);
+
 // A matrix of symbolic size with ones on a diagonal: the macro eye.
 axis::Use eye(axis::Graph& graph, const axis::Use& use);
 

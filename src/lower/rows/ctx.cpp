@@ -66,6 +66,7 @@ Dims Ctx::param<Dims>(std::string_view name) const {
 
 Value Ctx::shape(const Dims& dims) { return shapes_.shape(dims); }
 Value Ctx::dim(const Dim& dim) { return shapes_.dim(dim); }
+Value Ctx::number(const Dim& dim) { return shapes_.number(dim); }
 Value Ctx::reshape(Value x, const Dims& dims) { return shapes_.reshape(x, dims); }
 Value Ctx::expand(Value x, const Dims& dims) { return shapes_.expand(x, dims); }
 

@@ -66,6 +66,7 @@ class Ctx {
   Value ints(const std::vector<std::int64_t>& values) { return op.ints(values); }
   Value shape(const Dims& dims);             // i64[rank]; computed at run time where symbolic
   Value dim(const Dim& dim);                 // i64[1]
+  Value number(const Dim& dim);              // i64
   Value reshape(Value x, const Dims& dims);  // no node when the shape is already that
   Value expand(Value x, const Dims& dims);   // no node when the shape is already that
   Value transpose(Value x, const std::vector<std::int64_t>& perm);  // no node for the identity

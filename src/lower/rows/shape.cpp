@@ -118,8 +118,12 @@ Results reshape(Ctx& c) {
 }
 
 Results dim_as_value(Ctx& c) {
-  const Value size = c.dim(front::get_dim(c.eqn(), "dim"));
-  return cast(c.op.Squeeze(size), c.out_type().dtype);
+  return cast(c.number(front::get_dim(c.eqn(), "dim")), c.out_type().dtype);
+}
+
+// See rewrite.h.
+Results shape_as_value(Ctx& c) {
+  return cast(c.shape(front::get_dims(c.eqn(), "shape")), c.out_type().dtype);
 }
 
 // lo + (hi - lo) u, u in [0, 1). Every run of the model draws other numbers, as JAX does.
@@ -142,7 +146,8 @@ Results triangle(Ctx& c) {
 constexpr Row kShapeRows[] = {
     {"dim_as_value", dim_as_value}, {.primitive = "pad", .lower = pad, .reordered = reordered_pad},
     {"reshape", reshape},           {.primitive = "rev", .lower = rev, .reordered = reordered_rev},
-    {"rng_uniform", rng_uniform},   {"triangle", triangle}};
+    {"rng_uniform", rng_uniform},   {"shape_as_value", shape_as_value},
+    {"triangle", triangle}};
 static_assert(std::ranges::is_sorted(kShapeRows, {}, &Row::primitive));
 
 }  // namespace

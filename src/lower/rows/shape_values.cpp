@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <numeric>
 #include <optional>
 
@@ -175,6 +176,22 @@ Value ShapeValues::read_run(const Dims& dims) {
   return {};
 }
 
+// An input of this many elements tells their number at once.
+Value ShapeValues::read_count(const Dim& count) {
+  for (const auto& [input, shape] : inputs_) {
+    const Dim elements = std::accumulate(shape.begin(), shape.end(), Dim(1), std::multiplies<>());
+    if (elements == count) return op_.Size(input);
+  }
+  return {};
+}
+
+Value ShapeValues::number(const Dim& size) {
+  if (size.is_static()) return op_.constant(int_scalar(DType::kI64, size.value()));
+  if (outer_ && !is_told_inside(size)) return {&op_, outer_->number(size).id()};
+  if (const Value count = read_count(size)) return count;
+  return op_.Squeeze(dim(size));
+}
+
 Value ShapeValues::shape(const Dims& dims) {
   const bool is_static = std::ranges::all_of(dims, &Dim::is_static);
   const auto is_told = [&](const Dim& dim) { return dim.is_static() || is_told_inside(dim); };
@@ -264,7 +281,7 @@ Value ShapeValues::expand(Value x, const Dims& to) {
 }
 
 Value ShapeValues::range(const Dim& size) {
-  const Value end = op_.Squeeze(dim(size));
+  const Value end = number(size);
   return op_.call_with_shape("Range", {op_.scalar(0, DType::kI64), end, op_.scalar(1, DType::kI64)},
                              {}, {size});
 }

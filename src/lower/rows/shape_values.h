@@ -23,6 +23,7 @@ class ShapeValues {
   void add_input(onnx::Value input, const Dims& shape);
 
   onnx::Value dim(const Dim& dim);                     // i64[1]
+  onnx::Value number(const Dim& dim);                  // i64
   onnx::Value shape(const Dims& dims);                 // i64[rank]; a constant when all are static
   onnx::Value reshape(onnx::Value x, const Dims& to);  // no node when the shape is already that
   onnx::Value expand(onnx::Value x, const Dims& to);
@@ -46,6 +47,7 @@ class ShapeValues {
   onnx::Value term(const DimTerm& term);
   onnx::Value read(const Source& source);
   onnx::Value read_run(const Dims& dims);
+  onnx::Value read_count(const Dim& count);
 
   onnx::Builder& op_;
   ShapeValues* outer_ = nullptr;
