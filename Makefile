@@ -133,6 +133,11 @@ test-newest-smoke:
 	tools/debian13.sh $(NEWEST) make test-smoke JOBS=$(JOBS)
 	cp $(NEWEST)/jaxport/build/report/smoke.xml $(REPORT)/newest-smoke.xml
 
+# A file of 6 GB and a model of as many; too large for CI, where a small one is exported.
+.PHONY: test-dinov3-memory
+test-dinov3-memory: build ## MB of the weights and of what exporting them holds: a part of DINOv3's 7B model
+	$(BIN)/python -m examples.dinov3.memory --folder build
+
 # Skipped by test-python, which has no Node.js.
 .PHONY: test-web
 build/web/.ready: requirements/web.txt
