@@ -142,6 +142,11 @@ count-update: build
 	tools/setup.sh system count
 	$(BIN)/python bench/instructions.py --update
 
+# A file of 6 GB and a model of as many; too large for CI, where a small one is exported.
+.PHONY: test-dinov3-memory
+test-dinov3-memory: build ## MB of the weights and of what exporting them holds: a part of DINOv3's 7B model
+	$(BIN)/python -m examples.dinov3.memory --folder build
+
 # Skipped by test-python, which has no Node.js.
 .PHONY: test-web
 build/web/.ready: requirements/web.txt

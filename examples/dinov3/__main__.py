@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import checkpoint, picture, run, variants, weights
+from . import checkpoint, run, variants, weights
 
 TOLERANCE = 1e-4  # of the largest value
 
@@ -106,6 +106,8 @@ def export(options: argparse.Namespace) -> int:
 def reference(options: argparse.Namespace) -> int:
     """writes what JAX computes for an input, layer by layer"""
     if options.image:
+        from . import picture  # needs Pillow
+
         images = picture.batch_of(options.image, options.image_size)
     else:
         shape = (options.batch, 3, options.image_size, options.image_size)
@@ -127,6 +129,8 @@ def verify(options: argparse.Namespace) -> int:
 
 def show(options: argparse.Namespace) -> int:
     """draws the features of an image, or what two images share"""
+    from . import picture  # needs Pillow
+
     picture.draw(loaded(options), options.image, options.image_size, options.output)
     print(options.output)
     return 0

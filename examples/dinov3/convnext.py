@@ -64,9 +64,7 @@ class Downsample(eqx.Module):
     conv: eqx.nn.Conv2d
     norm_first: bool = eqx.field(static=True)
 
-    def __init__(
-        self, from_width: int, width: int, stride: int, eps: float, *, key: jax.Array
-    ):
+    def __init__(self, from_width: int, width: int, stride: int, eps: float, *, key: jax.Array):
         self.norm_first = stride == 2
         self.norm = eqx.nn.LayerNorm(from_width if self.norm_first else width, eps=eps)
         self.conv = eqx.nn.Conv2d(from_width, width, stride, stride=stride, key=key)

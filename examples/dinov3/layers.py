@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of DINOv3's vision transformer. All work on one image; `jax.vmap` gives them a batch."""
+"""The parts of DINOv3's vision transformer: for one image, `jax.vmap` gives them a batch."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -90,7 +90,9 @@ class JointLinear(eqx.Module):
     def __init__(self, width: int, bias: Bias, *, key: jax.Array):
         bound = width**-0.5
         keys = iter(jax.random.split(key, 1 + sum(bias)))
-        self.weight = jax.random.uniform(next(keys), (3 * width, width), minval=-bound, maxval=bound)
+        self.weight = jax.random.uniform(
+            next(keys), (3 * width, width), minval=-bound, maxval=bound
+        )
         self.biases = tuple(
             jax.random.uniform(next(keys), (width,), minval=-bound, maxval=bound) if one else None
             for one in bias

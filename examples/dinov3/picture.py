@@ -53,9 +53,7 @@ def nearest(left: Array, right: Array, count: int) -> list[tuple[int, int, float
     return [(i, j, float(similarity[i, j])) for i, j in pairs[:count]]
 
 
-def draw(
-    model: Any, paths: Sequence[Path], size: int, output: Path, matches: int = 12
-) -> None:
+def draw(model: Any, paths: Sequence[Path], size: int, output: Path, matches: int = 12) -> None:
     """Each image beside its components; of two images also lines between nearest patches."""
     images = [opened(path, size) for path in paths[:2]]
     patches = patch_tokens(model, np.stack([normalized(image) for image in images]))

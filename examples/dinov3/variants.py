@@ -7,7 +7,7 @@ import jax
 
 from .convnext import ConvNeXt, ConvNeXtConfig
 from .dinov2 import DINOv2, DINOv2Config
-from .vit import ViTConfig, VisionTransformer
+from .vit import VisionTransformer, ViTConfig
 
 Config = ViTConfig | ConvNeXtConfig | DINOv2Config
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DINOv3 against models of transformers and of Meta's own code; tools/dinov3_reference.py made them."""
+"""DINOv3 against transformers and Meta's own code: what tools/dinov3_reference.py wrote."""
 
 from pathlib import Path
 
@@ -7,9 +7,6 @@ import jax
 import numpy as np
 import onnxruntime
 import pytest
-
-pytest.importorskip("equinox")
-
 from examples.dinov3 import build, run, weights
 from examples.dinov3.checkpoint import read_safetensors
 from examples.dinov3.convnext import ConvNeXtConfig

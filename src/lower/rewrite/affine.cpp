@@ -28,7 +28,7 @@ using axis::UseCounts;
 constexpr int kLongestChain = 8;
 constexpr int kMostSteps = 4;
 // A weight above this many elements is not copied.
-constexpr std::int64_t kLargestWeight = std::int64_t{1} << 24;
+constexpr std::int64_t kLargestWeight = std::int64_t{1} << 22;
 // s * (x - m) loses digits as s * x - s * m when |s * m| is large against the result. And (x + c) -
 // c rounds x when c is large, and a program may want just that.
 constexpr double kLargestShift = 16;

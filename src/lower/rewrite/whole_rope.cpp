@@ -30,8 +30,8 @@ using raise::RopeOp;
 // Positions of the sequence that a concat joins, rotated or as they are.
 struct Stretch {
   Part part;
-  Use rope;     // empty: as they are
-  Labels run;   // the labels of its positions
+  Use rope;    // empty: as they are
+  Labels run;  // the labels of its positions
 };
 
 bool is_rope(const Use& use) {
