@@ -37,6 +37,19 @@ axis::Use narrow_norm(axis::Graph& graph, const axis::Use& use, const axis::UseC
 // right digits where the result is small.
 axis::Use exact_sigmoid(axis::Graph& graph, const axis::Use& use);
 
+// |x| with the sign bit of another float as a product; before opset 26 the bit is tested by
+// arithmetic.
+axis::Use sign_test(axis::Graph& graph, const axis::Use& use, int opset);
+// x << a | y >> b of parts that do not meet: ONNX Runtime takes 0.6 to 0.7 of the time for a
+// product and a sum.
+axis::Use rotation(axis::Graph& graph, const axis::Use& use);
+
+// x // y and x % y of i32: the primitives floor_quotient and floor_remainder.
+axis::Use floor_division(axis::Graph& graph, const axis::Use& use);
+
+// A search in a constant table that is in order: the primitive search_in_order.
+axis::Use search_in_order(axis::Graph& graph, const axis::Use& use);
+
 // A matrix of symbolic size with ones on a diagonal: the macro eye.
 axis::Use eye(axis::Graph& graph, const axis::Use& use);
 
