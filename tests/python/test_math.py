@@ -16,11 +16,12 @@ POSITIVE = [[f32("B", 3, lo=0.1)], [f64(3, lo=0.1)], [f32(lo=0.1)]]
 SINGLE = [[f32("B", 3)], [f32()]]
 UNIT = [[f32("B", 3, lo=-0.9, hi=0.9)], [f32(lo=-0.9, hi=0.9)]]
 
+AWAY = lax.RoundingMethod.AWAY_FROM_ZERO
 LOWEST = -(2**31)
 INTEGERS = (LOWEST, LOWEST + 1, -7, -3, -1, 0, 1, 2, 6, 7, 2**30, 2**31 - 1)
 DIVISORS = (-8, -3, -1, 1, 3, 4, 7, 2**30, LOWEST)
-HALVES = (0.5, -1.5, 2.5, 0.49999997, -0.49999997, 8388609, 4194305.5, 1e30, -jnp.inf, jnp.nan)
-EDGES = np.float32([-2, -1, -0.5, 0, 0.25, 2])
+HALVES = (0.5, -1.5, 2.5, 0.49999997, -0.49999997, 1023.5, -1025, 0, -jnp.inf, jnp.nan)
+BOUNDS = np.float32([-2, -1, -0.5, 0, 0.25, 2])
 STEPS = (-jnp.inf, -1.0, -0.0, 0.0, 1.0, jnp.inf, jnp.nan)
 
 ARITHMETIC = [
@@ -233,10 +234,10 @@ BITS = [
             "a long table": tuple(range(0, 600, 2)),
         }.items()
     ),
-    case("places along symbolic dims", lambda x: jnp.digitize(x, EDGES), [f32("B", 3, "C")]),
+    case("places along symbolic dims", lambda x: jnp.digitize(x, BOUNDS), [f32("B", 3, "C")]),
     case("places in infinities", placed(-jnp.inf, 0.0, 1.0, jnp.inf), [f32()], also=[[f64()]]),
-    case("histogram", lambda x: jnp.histogram(x, bins=EDGES)[0], [f32(40)]),
-    case("interp", lambda x: jnp.interp(x, EDGES, EDGES**2), [f32(40)], tolerance="sum"),
+    case("histogram", lambda x: jnp.histogram(x, bins=BOUNDS)[0], [f32(40)]),
+    case("interp", lambda x: jnp.interp(x, BOUNDS, BOUNDS**2), [f32(40)], tolerance="sum"),
     case("not", lax.bitwise_not, [boolean(4)], also=[[i32(9)], [u8(9)]]),
 ]
 
@@ -311,9 +312,15 @@ EDGES = [
     ],
     case(
         "round away from zero at the edges",
-        lambda z: lax.round(edges(*HALVES)(z), lax.RoundingMethod.AWAY_FROM_ZERO),
+        lambda z: lax.round(edges(*HALVES)(z), AWAY),
         [f32(**ZERO)],
         also=[[f64(**ZERO)], [f16(**ZERO)], [bf16(**ZERO)]],
+    ),
+    case(
+        "round large numbers away from zero",
+        lambda z: lax.round(edges(8388609, 4194305.5, 8388607.5, -1e30)(z), AWAY),
+        [f32(**ZERO)],
+        also=[[f64(**ZERO)]],
     ),
     # ONNX Runtime takes the largest finite number for a bound of Clip that is left out.
     *[
