@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from jax import lax
 
-from support.cases import Case, case, check, f32, i8, i32, parity, u8, u32
+from jaxport import to_onnx
+from support.cases import Case, case, check, f32, i8, i32, load, parity, u8, u32
 
 WIDE = {"lo": -(2**31), "hi": 2**31 - 1}
 # Without subnormal numbers, which XLA reads as zeros.
@@ -74,3 +75,49 @@ TOWARDS = [
 @parity(TOWARDS)
 def test_nextafter_at_the_edges(case: Case, capfd: pytest.CaptureFixture[str]) -> None:
     check(case, capfd)
+
+
+EDGES = np.array([0, -0.0, 1, -1.5, 2e-38, -2e-38, np.inf, -np.inf, np.nan, 3e38, -7], np.float32)
+
+
+def run(fn: Callable[..., Any], *arrays: np.ndarray, opset: int) -> Any:
+    session = load(to_onnx(fn, list(arrays), opset=opset), opset)
+    names = [value.name for value in session.get_inputs()]
+    return session.run(None, dict(zip(names, arrays, strict=True)))[0]
+
+
+def signs_agree(got: Any, want: Any) -> None:
+    """The same numbers with the same signs, zeros included; a NaN has none before opset 26."""
+    got, want = np.asarray(got, np.float32), np.asarray(want, np.float32)
+    np.testing.assert_array_equal(got, want)
+    real = ~np.isnan(want)
+    np.testing.assert_array_equal(np.signbit(got[real]), np.signbit(want[real]))
+
+
+@pytest.mark.parametrize("opset", [17, 23, 26])
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.float32])
+def test_signs_of_zeros_and_infinities(dtype: Any, opset: int) -> None:
+    edges = np.asarray(jnp.asarray(EDGES).astype(dtype))
+    x, y = (a.reshape(-1) for a in np.meshgrid(edges, edges))
+    for fn in (jnp.copysign, lambda x, y: (jnp.signbit(y) ^ jnp.signbit(x)).astype(x.dtype)):
+        signs_agree(run(fn, x, y, opset=opset), fn(x, y))
+
+
+@pytest.mark.parametrize("opset", [17, 26])
+def test_bits_of_every_half(opset: int) -> None:
+    bits = np.arange(2**16, dtype=np.uint16)
+    signs_agree(run(to(jnp.float16), bits, opset=opset), bits.view(np.float16))
+    numbers = bits.view(np.float16)[~np.isnan(bits.view(np.float16))]
+    codes = run(to(jnp.int16), numbers, opset=opset)
+    np.testing.assert_array_equal(codes, numbers.view(np.int16))
+
+
+@pytest.mark.parametrize("opset", [17, 23])
+def test_bits_beside_powers_of_two(opset: int) -> None:
+    """Where a logarithm may round to the other side of an integer."""
+    codes = np.arange(1, 255, dtype=np.int64)[:, None] * 2**23 + np.array([-1, 0, 1])
+    bits = np.concatenate([codes.reshape(-1), codes.reshape(-1) - 2**31])
+    bits = bits[(bits & (2**31 - 1)) >= 2**23].astype(np.int32)
+    floats = run(to(jnp.float32), bits, opset=opset)
+    np.testing.assert_array_equal(floats.view(np.int32), bits)
+    np.testing.assert_array_equal(run(to(jnp.int32), floats, opset=opset), bits)

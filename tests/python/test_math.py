@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from support.cases import bf16, boolean, case, check, f16, f32, f64, i8, i32, i64, parity, u8, u32
@@ -15,6 +16,12 @@ POSITIVE = [[f32("B", 3, lo=0.1)], [f64(3, lo=0.1)], [f32(lo=0.1)]]
 SINGLE = [[f32("B", 3)], [f32()]]
 UNIT = [[f32("B", 3, lo=-0.9, hi=0.9)], [f32(lo=-0.9, hi=0.9)]]
 
+AWAY = lax.RoundingMethod.AWAY_FROM_ZERO
+LOWEST = -(2**31)
+INTEGERS = (LOWEST, LOWEST + 1, -7, -3, -1, 0, 1, 2, 6, 7, 2**30, 2**31 - 1)
+DIVISORS = (-8, -3, -1, 1, 3, 4, 7, 2**30, LOWEST)
+HALVES = (0.5, -1.5, 2.5, 0.49999997, -0.49999997, 1023.5, -1025, 0, -jnp.inf, jnp.nan)
+BOUNDS = np.float32([-2, -1, -0.5, 0, 0.25, 2])
 STEPS = (-jnp.inf, -1.0, -0.0, 0.0, 1.0, jnp.inf, jnp.nan)
 
 ARITHMETIC = [
@@ -181,6 +188,21 @@ COMPARISONS = [
     ),
 ]
 
+
+def placed(*table):
+    """Where the elements of a constant table, their neighbours and edges belong, on each side."""
+
+    def positions(x):
+        steps = np.asarray(table, x.dtype)
+        sought = np.concatenate([steps, steps - 1, steps + 1, np.asarray([0, 100], x.dtype)])
+        if steps.dtype.kind == "f":
+            sought = np.append(sought, np.asarray([-0.0, INF, -INF, NAN], x.dtype))
+        sides = ("left", "right")
+        return [jnp.searchsorted(steps, sought + 0 * x, side=side) for side in sides]
+
+    return positions
+
+
 BITS = [
     *(
         case(name, fn, [boolean(4), boolean(4)], also=[[i32(9), i32(9)], [u8(9), u8(9)]])
@@ -214,6 +236,19 @@ BITS = [
         [f32(9)],
         also=[[f64(9)]],
     ),
+    *(
+        case(f"place in {name}", placed(*table), [f32(1, 1)], also=[[f64()], [f16()], [i32()]])
+        for name, table in {
+            "a table": (-3, 0, 1, 1, 1, 4, 9),
+            "a table out of order": (4, 1, 3, -2, 7),
+            "one element": (2,),
+            "a long table": tuple(range(0, 600, 2)),
+        }.items()
+    ),
+    case("places along symbolic dims", lambda x: jnp.digitize(x, BOUNDS), [f32("B", 3, "C")]),
+    case("places in infinities", placed(-jnp.inf, 0.0, 1.0, jnp.inf), [f32()], also=[[f64()]]),
+    case("histogram", lambda x: jnp.histogram(x, bins=BOUNDS)[0], [f32(40)]),
+    case("interp", lambda x: jnp.interp(x, BOUNDS, BOUNDS**2), [f32(40)], tolerance="sum"),
     case("not", lax.bitwise_not, [boolean(4)], also=[[i32(9)], [u8(9)]]),
 ]
 
@@ -235,6 +270,12 @@ CONVERSIONS = [
 def edges(*numbers):
     """Numbers that depend on a zero from outside, so that nothing is folded."""
     return lambda zero: jnp.asarray(numbers, zero.dtype) + zero
+
+
+def pairs(zero):
+    """Every pair of integers at the edges."""
+    x, y = np.meshgrid(np.int32(INTEGERS), np.int32(INTEGERS))
+    return jnp.asarray(x.reshape(-1)) + zero, jnp.asarray(y.reshape(-1)) + zero
 
 
 ZERO = {"lo": 0, "hi": 0}
@@ -268,6 +309,29 @@ EDGES = [
         "remainder of integers by 0 and -1",
         lambda z: lax.rem(edges(7, -7, 0, -(2**31), 5)(z), edges(0, 2, 0, -1, -3)(z)),
         [i32(**ZERO)],
+    ),
+    *[
+        case(f"{name} of integers at the edges", lambda z, fn=fn: fn(*pairs(z)), [i32(**ZERO)])
+        for name, fn in {
+            "floor divide": jnp.floor_divide,
+            "mod": jnp.mod,
+            "rem": lax.rem,
+            "floor divide by constants": lambda x, y: [x // c for c in DIVISORS],
+            "mod by constants": lambda x, y: [x % c for c in DIVISORS],
+            "rem by constants": lambda x, y: [lax.rem(x, np.int32(c)) for c in DIVISORS],
+        }.items()
+    ],
+    case(
+        "round away from zero at the edges",
+        lambda z: lax.round(edges(*HALVES)(z), AWAY),
+        [f32(**ZERO)],
+        also=[[f64(**ZERO)], [f16(**ZERO)], [bf16(**ZERO)]],
+    ),
+    case(
+        "round large numbers away from zero",
+        lambda z: lax.round(edges(8388609, 4194305.5, 8388607.5, -1e30)(z), AWAY),
+        [f32(**ZERO)],
+        also=[[f64(**ZERO)]],
     ),
     # ONNX Runtime takes the largest finite number for a bound of Clip that is left out.
     *[

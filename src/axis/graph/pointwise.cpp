@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "axis/graph/bits.h"
 #include "axis/graph/expr.h"
 #include "axis/graph/pattern.h"
 #include "axis/graph/store.h"
@@ -137,21 +138,6 @@ Use convert_of_bool(const Call& call) {
   return source ? convert(source, call.dtype) : Use{};
 }
 
-// Random bits as numbers in [1, 2): bits(1.0) | x >> (width - mantissa), read as a float, is
-// 1 + (x >> …) / 2^mantissa.
-Use float_of_random_bits(const Call& call) {
-  const DType bits = call[0].node->dtype;
-  const int mantissa = mantissa_bits(call.dtype);
-  if (mantissa == 0 || !call[0].node->is(Kind::kPointwise, "or") || !is_unsigned(bits)) return {};
-  const double exponent_of_one = std::exp2(bit_width(bits) - 2) - std::exp2(mantissa);
-  const Use one = call.graph.child(call[0], 1), fraction = call.graph.child(call[0], 0);
-  if (call.graph.scalar_value(one) != exponent_of_one) return {};
-  if (!fraction.node->is(Kind::kPointwise, "shift_right_logical")) return {};
-  const auto by = call.graph.scalar_value(call.graph.child(fraction, 1));
-  if (by != bit_width(bits) - mantissa) return {};
-  return convert(fraction, call.dtype) * std::exp2(-mantissa) + 1;
-}
-
 // --- comparisons and logic
 
 // float(p) != 0, float(p) > 0
@@ -247,7 +233,7 @@ constexpr PointwiseRow kPointwiseRows[] = {
     {"clz"},
     {"complex", 2},
     {"conj"},
-    {"convert_element_type", 1, false, {same_dtype, there_and_back, convert_of_bool}},
+    {"convert_element_type", 1, false, {same_dtype, there_and_back, convert_of_bool, sign_bit}},
     {"cos"},
     {"cosh"},
     {"digamma"},
@@ -270,17 +256,17 @@ constexpr PointwiseRow kPointwiseRows[] = {
     {"integer_pow", 1, false, {first_power, zeroth_power}, {"y"}},
     {"is_finite"},
     {"le", 2},
-    {"le_to", 2},
+    {"le_to", 2, false, {in_plain_order}},
     {"lgamma"},
     {"log"},
     {"log1p"},
     {"logistic"},
     {"lt", 2},
-    {"lt_to", 2},
+    {"lt_to", 2, false, {in_plain_order}},
     {"max", 2, true, {max_with_lowest, same_operands, bounded_on_both_sides}},
     {"min", 2, true, {min_with_highest, same_operands, bounded_on_both_sides}},
     {"mul", 2, true, {times_one, product_of_bools, product_as_power}},
-    {"ne", 2, true, {is_set, compared_with_truth}},
+    {"ne", 2, true, {is_set, compared_with_truth, sign_bit}},
     {"neg", 1, false, {double_negative}},
     {"nextafter", 2},
     {"not", 1, false, {double_negative, opposite_comparison}},

@@ -42,6 +42,10 @@ void prepare(axis::Program& program, const Options& options) {
     if (!found) found = eye(graph, use);
     if (!found) found = whole_rope(graph, use, uses);
     if (!found) found = sizes_side_by_side(graph, use);
+    if (!found) found = sign_test(graph, use, options.opset);
+    if (!found) found = rotation(graph, use);
+    if (!found) found = floor_division(graph, use);
+    if (!found) found = search_in_order(graph, use);
     if (!found && preferences.has_inexact_sigmoid) found = exact_sigmoid(graph, use);
     return found ? found : scatter_inside(graph, use);
   });

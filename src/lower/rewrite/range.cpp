@@ -59,6 +59,12 @@ Known of_remainder(const Known& x, const Known& by) {
   return Range{starts_at_zero ? Dim(0) : Dim(1) - by->most, by->most - 1};
 }
 
+// Python's x % by.
+Known of_floor_remainder(const Known& by) {
+  if (!by || less_equal(1, by->least) != Truth::kYes) return std::nullopt;
+  return Range{0, by->most - 1};
+}
+
 Known of_pointwise(Graph& graph, const Use& use, int depth) {
   const Node& node = *use.node;
   const auto child = [&](std::size_t i) { return range_within(graph, graph.child(use, i), depth); };
@@ -68,6 +74,7 @@ Known of_pointwise(Graph& graph, const Use& use, int depth) {
   }
   if (node.name == "clamp") return of_clamp(child(0), child(1), child(2));
   if (node.name == "rem") return of_remainder(child(0), child(1));
+  if (node.name == "floor_remainder") return of_floor_remainder(child(1));
   if (node.name != "add" && node.name != "sub") return std::nullopt;
   const Known a = child(0), b = child(1);
   if (!a || !b) return std::nullopt;

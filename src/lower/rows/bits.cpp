@@ -96,15 +96,13 @@ Results clz(Ctx& c) {
 
 // --- bitcast_convert_type
 
-Value integer_of(Ctx& c, Value x) {
-  const DType to = unsigned_dtype(bit_width(x.dtype()));
+// The bits of x as another dtype of the same width.
+Value reinterpreted(Ctx& c, const Value& x, DType to) {
+  if (x.dtype() == to) return x;
   if (c.op.opset() >= 26) return c.op.BitCast(x, onnx::Args{{"to", to}});
-  return is_float(x.dtype()) ? cast(bits_of_float(c, x), to) : cast(x, to);
-}
-
-Value with_integer(Ctx& c, Value bits, DType to) {
-  if (c.op.opset() >= 26) return c.op.BitCast(bits, onnx::Args{{"to", to}});
-  return is_float(to) ? float_from_bits(c, cast(bits, DType::kI64), to) : cast(bits, to);
+  const DType bits = is_float(to) ? unsigned_dtype(bit_width(to)) : to;
+  const Value integer = is_float(x.dtype()) ? bits_of_float(c, x, bits) : x;
+  return is_float(to) ? float_from_bits(c, integer, to) : cast(integer, to);
 }
 
 // Where the parts of a wider number stand: 1, 2^width, …; the lowest is the first.
@@ -117,21 +115,28 @@ Value places(Ctx& c, int width, int parts) {
 
 // A number of another width has its parts along the last dim.
 Results bitcast_convert_type(Ctx& c) {
-  Value bits = integer_of(c, c.in(0));
-  const int from = bit_width(bits.dtype()), to = bit_width(c.out_type().dtype);
+  const Value x = c.in(0);
+  const DType dtype = c.out_type().dtype;
+  const int from = bit_width(x.dtype()), to = bit_width(dtype);
+  if (from == to) return reinterpreted(c, x, dtype);
+  Value bits = reinterpreted(c, x, unsigned_dtype(from));
   if (from > to) {
     const Value wide = c.op.Unsqueeze(cast(bits, DType::kU64), c.ints({-1}));
     bits = wide / cast(places(c, to, from / to), DType::kU64);
-  } else if (from < to) {
+  } else {
     bits = sum_along_last(c, cast(bits, DType::kI64) * places(c, from, to / from));
   }
-  return with_integer(c, cast(bits, unsigned_dtype(to)), c.out_type().dtype);
+  return reinterpreted(c, cast(bits, unsigned_dtype(to)), dtype);
 }
+
+// The sign bit of a float, which a rewrite asks for where there is no BitCast.
+Results has_sign_bit(Ctx& c) { return has_sign(c.in(0)); }
 
 constexpr Row kBitsRows[] = {
     // sorted by primitive
     {"bitcast_convert_type", bitcast_convert_type},
     {"clz", clz},
+    {"has_sign_bit", has_sign_bit},
     {"population_count", population_count},
     {"shift_left", shift_left},
     {"shift_right_arithmetic", shift_right_arithmetic},

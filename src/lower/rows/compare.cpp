@@ -12,9 +12,10 @@ bool is_zero(Ctx& c, const Value& x) {
   return known != nullptr && known->is_scalar() && known->at(0) == 0;
 }
 
-// A number is true when it is not 0.
+// A number is true when it is not 0; only NaN differs from itself.
 Results ne(Ctx& c) {
   auto [x, y] = c.in<2>();
+  if (x == y && is_float(x.dtype())) return is_nan(x);
   if (is_zero(c, x)) std::swap(x, y);
   const bool is_truth = is_zero(c, y) && x.dtype() != DType::kBool;
   return is_truth ? cast(x, DType::kBool) : c.op.Not(equal(x, y));

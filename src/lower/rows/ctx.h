@@ -150,11 +150,13 @@ std::span<const Row> conv_rows();
 std::span<const Row> window_rows();
 std::span<const Row> gather_rows();
 std::span<const Row> index_rows();
+std::span<const Row> integer_rows();
 std::span<const Row> cumulative_rows();
 std::span<const Row> fourier_rows();
 std::span<const Row> scatter_rows();
 std::span<const Row> select_window_rows();
 std::span<const Row> recurrent_rows();
+std::span<const Row> search_rows();
 std::span<const Row> sort_rows();
 std::span<const Row> shape_rows();
 

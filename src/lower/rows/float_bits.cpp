@@ -27,26 +27,10 @@ Format format_of(Ctx& c, DType dtype) {
   return {mantissa, bit_width(dtype) - 1 - mantissa};
 }
 
-}  // namespace
-
-// The reciprocal of -0 is negative.
-Value has_sign(const Value& x) { return (x < 0) | (reciprocal(x) < 0); }
-
-Value two_to(const Value& exponent) { return pow(2, exponent); }
-
-// The logarithm may round to the other side of an integer.
-Value floor_log2(const Value& x) {
-  const Value guess = floor(log(x) * (1 / std::log(2.0))), power = two_to(guess);
-  const Value one = like(x, 1), is_low = x >= power + power;
-  const Value raised = where(is_low, guess + one, guess);
-  return where(x < power, guess - one, raised);
-}
-
 // With e = floor(log2 |x|), at least that of the smallest normal number, and m = |x| / 2^(e -
 // mantissa bits), the code is (e + bias - 1) * 2^(mantissa bits) + m, for subnormal numbers too.
-Value bits_of_float(Ctx& c, Value x) {
+Value bits_of_double(Ctx& c, const Value& x) {
   const Format format = format_of(c, x.dtype());
-  x = cast(x, DType::kF64);
   const double smallest = std::ldexp(1, 1 - format.bias());
   const double largest = std::ldexp(2 - std::ldexp(1, -format.mantissa), format.bias());
   const Value size = abs(x), exponent = floor_log2(min(max(size, smallest), largest));
@@ -59,10 +43,29 @@ Value bits_of_float(Ctx& c, Value x) {
   return where(has_sign(x), code + format.sign(), code);
 }
 
-Value float_from_bits(Ctx& c, Value bits, DType dtype) {
-  const Format format = format_of(c, dtype);
-  const Value negative = format.sign() < 0 ? bits < 0 : bits >= format.sign();
-  const Value code = where(negative, bits - format.sign(), bits);
+// The same for floats that f64 has room for. Infinity and NaN are 2^(bias + 1) and half as much
+// again: the formula gives their codes. No logarithm of a number of at most 24 digits is so close
+// to the next integer that `margin` reaches it, and none that is an integer is rounded down by so
+// much.
+Value bits_of_narrow(Ctx& c, const Value& x, DType to) {
+  constexpr double margin = 0x1p-30;
+  const Format format = format_of(c, x.dtype());
+  const double infinity = std::ldexp(1, format.bias() + 1);
+  const double smallest = std::ldexp(1, 1 - format.bias());
+  const Value wide = cast(x, DType::kF64), finite = clip(abs(wide), 0, infinity);
+  const Value size = where(is_nan(x), 1.5 * infinity, finite);
+  const Value logarithm = log(clip(size, smallest, 2 * infinity)) * (1 / std::log(2.0));
+  const Value exponent = floor(logarithm + margin);
+  const Value mantissa = size * two_to(format.mantissa - exponent);
+  const Value code = (exponent + (format.bias() - 1)) * static_cast<double>(format.scale());
+  const auto sign = static_cast<double>(format.sign());
+  const Value signs = where(has_sign(wide), like(wide, is_signed(to) ? -sign : sign), 0.0);
+  return cast(code + mantissa + signs, to);
+}
+
+Value double_from_bits(Ctx& c, const Value& bits) {
+  const Format format = format_of(c, DType::kF64);
+  const Value negative = bits < 0, code = where(negative, bits - format.sign(), bits);
   const Value exponent = code / format.scale(), rest = code % format.scale();
   const Value is_normal = exponent > 0;
   const Value mantissa = where(is_normal, rest + format.scale(), rest);
@@ -73,7 +76,49 @@ Value float_from_bits(Ctx& c, Value bits, DType dtype) {
   for (const Value& part : {half, step - half}) size = size * two_to(cast(part, DType::kF64));
   size = where(equal(code, format.infinity()), kInfinity, size);
   size = where(code > format.infinity(), std::nan(""), size);
-  return cast(where(negative, -size, size), dtype);
+  return size * where(negative, like(size, -1), 1.0);
+}
+
+// With s = max(exponent in the code - 1, 0) the number is (code - s * 2^(mantissa bits)) * 2^(s +
+// lowest). The code of infinity gives 2^(bias + 1), which `dtype` rounds to infinity. A product
+// keeps the sign of -0, which ONNX Runtime's Where does not.
+Value narrow_from_bits(Ctx& c, const Value& bits, DType dtype) {
+  const Format format = format_of(c, dtype);
+  const Value given = cast(bits, DType::kF64);
+  const auto sign = static_cast<double>(format.sign());
+  const bool has_signs = is_signed(bits.dtype()) && bit_width(bits.dtype()) == bit_width(dtype);
+  const Value negative = has_signs ? given < 0 : given >= sign;
+  const Value code = where(negative, given + (has_signs ? sign : -sign), given);
+  const auto scale = static_cast<double>(format.scale());
+  const Value step = clip(floor(code * (1 / scale) - 1), 0, kInfinity);
+  const Value mantissa = code - step * scale;
+  Value size = mantissa * two_to(step + format.lowest());
+  size = where(code > static_cast<double>(format.infinity()), std::nan(""), size);
+  return cast(size * where(negative, like(size, -1), 1.0), dtype);
+}
+
+}  // namespace
+
+// The sum has the sign of x, also where x is -0, whose reciprocal is -inf; that of a NaN is NaN.
+Value has_sign(const Value& x) { return x + reciprocal(x) < 0; }
+
+Value two_to(const Value& exponent) { return pow(2, exponent); }
+
+// The logarithm may round to the other side of an integer.
+Value floor_log2(const Value& x) {
+  const Value guess = floor(log(x) * (1 / std::log(2.0))), power = two_to(guess);
+  const Value one = like(x, 1), is_low = x >= power + power;
+  const Value raised = where(is_low, guess + one, guess);
+  return where(x < power, guess - one, raised);
+}
+
+Value bits_of_float(Ctx& c, const Value& x, DType to) {
+  return x.dtype() == DType::kF64 ? cast(bits_of_double(c, x), to) : bits_of_narrow(c, x, to);
+}
+
+Value float_from_bits(Ctx& c, const Value& bits, DType dtype) {
+  if (dtype == DType::kF64) return double_from_bits(c, cast(bits, DType::kI64));
+  return narrow_from_bits(c, bits, dtype);
 }
 
 Value total_order(Ctx& c, const Value& x) {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "lower/rows/nan.h"
 #include "lower/rows/positions.h"
-#include "onnx/subgraph.h"
 
 namespace jaxport::lower {
 namespace {
@@ -123,15 +123,10 @@ struct ArgExtreme {
     return where(count > 0, first, otherwise);
   }
 
-  // The sum of all tells at little cost whether there can be a NaN.
   Value of_wide(Ctx& c, Value x) const {
-    const Value may_have_nan = is_nan(c.op.ReduceSum(x, onnx::Args{{"keepdims", 0}}));
-    const auto with_nan =
-        subgraph(c.op, [&](onnx::Builder& op) { return Values{of_rows_with_nan(op, x)}; });
-    const auto without = subgraph(c.op, [&](onnx::Builder& op) { return Values{of(op, x)}; });
-    return c.op.call_with_shape("If", {may_have_nan},
-                                {{"then_branch", with_nan}, {"else_branch", without}},
-                                c.out_type().shape);
+    const auto with_nan = [&](onnx::Builder& op) { return Values{of_rows_with_nan(op, x)}; };
+    const auto without = [&](onnx::Builder& op) { return Values{of(op, x)}; };
+    return if_any_nan(c, x, with_nan, without, {c.out_type().shape})[0];
   }
 
   std::int64_t axis;

@@ -139,52 +139,15 @@ Results integer_pow(Ctx& c) {
   return exponent > 0 ? magnitude : reciprocal(magnitude);
 }
 
-// Processors trap where an integer is divided by 0, or the lowest one by -1. JAX does not.
-bool may_trap(const Ctx& c, const Value& y) {
-  if (!is_integer(y.dtype())) return false;
-  const Tensor* known = c.op.known(y);
-  for (std::int64_t i = 0; known != nullptr && i < known->size(); ++i) {
-    if (known->int_at(i) == 0 || known->int_at(i) == -1) return true;
-  }
-  return known == nullptr;
-}
-
-struct Divisor {
-  Value is_zero, is_unit;  // is_unit: 0 or -1
-  Value safe;              // 1 there
-};
-Divisor safe_divisor(const Value& y) {
-  const Value is_zero = equal(y, 0);
-  const Value is_unit = is_signed(y.dtype()) ? is_zero | equal(y, -1) : is_zero;
-  return {is_zero, is_unit, where(is_unit, 1, y)};
-}
-
-// x / 0 has all bits set; the lowest number / -1 wraps around to itself.
-Results div(Ctx& c) {
-  auto [x, y] = c.in<2>();
-  if (!may_trap(c, y)) return x / y;
-  const Divisor by = safe_divisor(y);
-  Value quotient = x / by.safe;
-  if (is_signed(y.dtype())) quotient = where(by.is_unit, -quotient, quotient);
-  return where(by.is_zero, -1, quotient);
-}
-
-// lax.rem takes the sign of the dividend, as C's fmod; x rem 0 is x.
-Results rem(Ctx& c) {
-  auto [x, y] = c.in<2>();
-  const onnx::Args args{{"fmod", 1}};
-  if (!may_trap(c, y)) return c.op.Mod(x, y, args);
-  const Divisor by = safe_divisor(y);
-  return where(by.is_zero, x, c.op.Mod(x, by.safe, args));
-}
-
 Results round(Ctx& c) {
   auto [x] = c.in<1>();
   if (!c.has("rounding_method") || c.param<std::string>("rounding_method") == "to_nearest_even") {
     return onnx::round(x);
   }
-  const Value size = abs(x), whole = floor(size);
-  return sign(x) * where(size - whole >= 0.5, whole + 1, whole);
+  // Away from zero. Just less than a half carries every half and nothing below it, also where the
+  // sum is rounded.
+  const double below_half = 0.5 - std::ldexp(1, -2 - mantissa_bits(x.dtype()));
+  return sign(x) * floor(abs(x) + below_half);
 }
 
 Results rsqrt(Ctx& c) { return reciprocal(sqrt(c.in(0))); }
@@ -207,7 +170,6 @@ constexpr Row kMathRows[] = {
     {"convert_element_type", convert_element_type},
     {"cos", same<"Cos">},
     {"cosh", same<"Cosh">},
-    {"div", div},
     {"erf", same<"Erf">},
     {"erfc", in_f32<erfc>},
     {"exp", same<"Exp">},
@@ -223,7 +185,6 @@ constexpr Row kMathRows[] = {
     {"mul", same<"Mul">},
     {"neg", same<"Neg">},
     {"pow", same<"Pow">},
-    {"rem", rem},
     {"round", round},
     {"rsqrt", rsqrt},
     {"sign", same<"Sign">},

@@ -3,25 +3,21 @@
 #include <algorithm>
 
 #include "lower/rows/float_bits.h"
+#include "lower/rows/nan.h"
 
 namespace jaxport::lower {
 namespace {
 
+using onnx::Builder;
+
 // Numbers that stand for x in an order where NaN comes last; the first decides, then the next. In
 // f64 the infinities of narrower floats have room below the one that stands for NaN.
-Values keys_of(const Value& x) {
+Values keys_of(Builder& op, const Value& x) {
   if (!is_float(x.dtype())) return {x};
-  const Value nan = is_nan(x);
+  const Value nan = op.IsNaN(x);
   if (x.dtype() == DType::kF64) return {cast(nan, DType::kI32), where(nan, 0, x)};
-  const Value finite = clip(cast(x, DType::kF64), -1e300, 1e300);
+  const Value finite = clip(op.Cast(x, onnx::Args{{"to", DType::kF64}}), -1e300, 1e300);
   return {where(nan, kInfinity, finite)};
-}
-
-// top_k orders floats by their bits: -NaN, -inf, …, -0, 0, …, inf, NaN. ONNX sees them from opset
-// 26 on; before it the signs of zeros and of NaNs do not count.
-Values total_order_keys_of(Ctx& c, Value x) {
-  if (!is_float(x.dtype()) || c.op.opset() < 26) return keys_of(x);
-  return {total_order(c, x)};
 }
 
 struct Direction {
@@ -32,69 +28,100 @@ struct Direction {
 struct Top {
   Value elements, positions;
 };
-Top top(Ctx& c, Value x, const Dim& count, const Direction& order) {
-  Dims shape = x.shape();
-  shape[order.axis] = count;
-  const Values found =
-      c.op.call_n("TopK", {x, c.dim(count)}, 2,
-                  {{"axis", order.axis}, {"largest", order.largest_first ? 1 : 0}});
-  for (const Value& result : found) c.op.set_shape(result, shape);
+// The first elements of x; `count` is i64[1].
+Top top(Builder& op, const Value& x, const Value& count, const Dims& shape,
+        const Direction& order) {
+  const Values found = op.call_n("TopK", {x, count}, 2,
+                                 {{"axis", order.axis}, {"largest", order.largest_first ? 1 : 0}});
+  for (const Value& result : found) op.set_shape(result, shape);
   return {found[0], found[1]};
 }
 
-Value taken(Ctx& c, Value x, Value positions, std::int64_t axis) {
-  return c.op.GatherElements(x, positions, onnx::Args{{"axis", axis}});
+Value taken(Builder& op, const Value& x, const Value& positions, std::int64_t axis) {
+  return op.GatherElements(x, positions, onnx::Args{{"axis", axis}});
 }
 
 // The positions of the elements in order. Sorting by the last key first and by the first key last
 // leaves what the first calls equal in the order of the others.
-Value positions_by(Ctx& c, const Values& keys, const Direction& order) {
-  const Dim size = keys[0].shape()[order.axis];
+Value positions_by(Builder& op, const Values& keys, const Value& size, const Direction& order) {
   Value positions;
   for (const Value& key : Values(keys.rbegin(), keys.rend())) {
-    const Value reordered = positions ? taken(c, key, positions, order.axis) : key;
-    const Value next = top(c, reordered, size, order).positions;
-    positions = positions ? taken(c, positions, next, order.axis) : next;
+    const Value reordered = positions ? taken(op, key, positions, order.axis) : key;
+    const Value next = top(op, reordered, size, key.shape(), order).positions;
+    positions = positions ? taken(op, positions, next, order.axis) : next;
   }
   return positions;
 }
+
+// Floats whose order without NaN is much faster than the one with it: TopK of f32 and one key in
+// the place of f64 and two.
+bool has_fast_order(const Value& x) { return x.dtype() == DType::kF32 || x.dtype() == DType::kF64; }
 
 Results sort(Ctx& c) {
   const auto params = front::SortParams::read(c.eqn());
   const Direction order{params.axis, false};
   const Values& in = c.operands();
-  Values keys;
-  for (std::size_t i = 0; i < params.keys; ++i) {
-    const Values more = keys_of(in[i]);
-    keys.insert(keys.end(), more.begin(), more.end());
-  }
-  const Dim size = in[0].shape()[order.axis];
-  if (in.size() == 1 && keys == in) return top(c, in[0], size, order).elements;
-  const Value positions = positions_by(c, keys, order);
-  Values results;
-  for (const Value& x : in) results.push_back(taken(c, x, positions, order.axis));
-  return results;
+  const Value size = c.dim(in[0].shape()[order.axis]);
+  const auto all_taken = [&](Builder& op, const Value& positions) {
+    Values results;
+    for (const Value& x : in) results.push_back(taken(op, x, positions, order.axis));
+    return results;
+  };
+  const auto by_keys = [&](Builder& op) {
+    Values keys;
+    for (std::size_t i = 0; i < params.keys; ++i) {
+      const Values more = keys_of(op, in[i]);
+      keys.insert(keys.end(), more.begin(), more.end());
+    }
+    return all_taken(op, positions_by(op, keys, size, order));
+  };
+  const auto plainly = [&](Builder& op) {
+    const Top found = top(op, in[0], size, in[0].shape(), order);
+    return in.size() == 1 ? Values{found.elements} : all_taken(op, found.positions);
+  };
+  if (in.size() == 1 && !is_float(in[0].dtype())) return plainly(c.op);
+  if (params.keys > 1 || !has_fast_order(in[0])) return by_keys(c.op);
+  return if_any_nan(c, in[0], by_keys, plainly, std::vector<Dims>(in.size(), in[0].shape()));
 }
 
-// The first k elements in order, and where they are.
-Results first_of(Ctx& c, Value x, const Values& keys, const Dim& k, const Direction& order) {
-  const DType index_dtype = c.out_type(1).dtype;
+// The first k elements by these keys, and where they are.
+Values first_by(Ctx& c, Builder& op, const Value& x, const Values& keys, const Dim& k,
+                const Direction& order) {
+  const Dims shape = c.out_type(1).shape;
+  const Value count = c.dim(k);
   if (keys.size() == 1) {
-    const Top found = top(c, keys[0], k, order);
-    const Value elements = keys[0] == x ? found.elements : taken(c, x, found.positions, order.axis);
-    return Values{elements, cast(found.positions, index_dtype)};
+    const Top found = top(op, keys[0], count, shape, order);
+    const bool is_itself = keys[0] == x;
+    return {is_itself ? found.elements : taken(op, x, found.positions, order.axis),
+            found.positions};
   }
-  const Value positions = c.op.call_with_shape(
-      "Slice", {positions_by(c, keys, order), c.ints({0}), c.dim(k), c.ints({order.axis})}, {},
-      c.out_type(1).shape);
-  return Values{taken(c, x, positions, order.axis), cast(positions, index_dtype)};
+  const Value size = c.dim(x.shape()[order.axis]);
+  const Value positions = op.call_with_shape(
+      "Slice", {positions_by(op, keys, size, order), op.ints({0}), count, op.ints({order.axis})},
+      {}, shape);
+  return {taken(op, x, positions, order.axis), positions};
 }
 
+Results first_of(Ctx& c, const Value& x, const Dim& k, const Direction& order) {
+  const auto by_keys = [&](Builder& op) { return first_by(c, op, x, keys_of(op, x), k, order); };
+  const auto plainly = [&](Builder& op) { return first_by(c, op, x, {x}, k, order); };
+  const Dims shape = c.out_type(1).shape;
+  Values found =
+      has_fast_order(x) ? if_any_nan(c, x, by_keys, plainly, {shape, shape}) : by_keys(c.op);
+  return Values{found[0], cast(found[1], c.out_type(1).dtype)};
+}
+
+// top_k orders floats by their bits: -NaN, -inf, …, -0, 0, …, inf, NaN. ONNX sees them from opset
+// 26 on; before it the signs of zeros and of NaNs do not count.
 Results top_k(Ctx& c) {
   auto [x] = c.in<1>();
+  const Dim k = front::get_dim(c.eqn(), "k");
   const auto axis =
       c.has("axis") ? c.param<std::int64_t>("axis") : static_cast<std::int64_t>(x.rank()) - 1;
-  return first_of(c, x, total_order_keys_of(c, x), front::get_dim(c.eqn(), "k"), {axis, true});
+  const Direction order{axis, true};
+  if (!is_float(x.dtype()) || c.op.opset() < 26) return first_of(c, x, k, order);
+  const Values found = first_by(c, c.op, x, {total_order(c, x)}, k, order);
+  return Values{found[0], cast(found[1], c.out_type(1).dtype)};
 }
 
 // Exact, as XLA is on CPU.
@@ -104,7 +131,7 @@ Results approx_top_k(Ctx& c) {
   const auto given = c.param<std::int64_t>("reduction_dimension");
   const auto axis = given < 0 ? given + static_cast<std::int64_t>(x.rank()) : given;
   const Direction order{axis, c.param<bool>("is_max_k")};
-  return first_of(c, x, keys_of(x), front::get_dim(c.eqn(), "k"), order);
+  return first_of(c, x, front::get_dim(c.eqn(), "k"), order);
 }
 
 constexpr Row kSortRows[] = {{"approx_top_k", approx_top_k}, {"sort", sort}, {"top_k", top_k}};

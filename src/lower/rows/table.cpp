@@ -13,7 +13,7 @@ const Row* find_row(std::string_view primitive, int opset) {
       math_rows,    bits_rows,      precision_rows,     compare_rows, activation_rows,
       conv_rows,    window_rows,    control_rows,       gather_rows,  index_rows,
       scatter_rows, fourier_rows,   select_window_rows, sort_rows,    cumulative_rows,
-      shape_rows,   recurrent_rows,
+      shape_rows,   recurrent_rows, integer_rows,       search_rows,
   };
   for (Family family : kFamilies) {
     const std::span<const Row> rows = family();
