@@ -73,7 +73,7 @@ class Model:
         What was raised and what nearly was: rule, reason (empty: raised) and source of each.
         """
 
-def compile(module: Module, opset: int, model_name: str, raise_: bool, normalization_mode: str, without_rules: Sequence[str], target: str, lowerings: dict, auto_functions: bool = False) -> Model:
+def compile(module: Module, opset: int, model_name: str, raise_: bool, normalization_mode: str, without_rules: Sequence[str], target: str, lowerings: dict, auto_functions: bool = False, most_unrolled_layers: int | None = None) -> Model:
     """Compiles a program to ONNX; other Python threads run meanwhile."""
 
 def calls() -> list[str]:

@@ -51,6 +51,7 @@ def to_onnx(
     report: WantedReport = None,
     target: Literal["onnxruntime", "onnx"] = "onnxruntime",
     functions: Literal["marked", "auto"] = "marked",
+    unroll_layers: int | None = None,
     external_data_threshold: int = EXTERNAL_DATA_THRESHOLD,
     inline_limit: int = INLINE_LIMIT,
     source_locations: bool = True,
@@ -99,6 +100,9 @@ def to_onnx(
             "onnx" uses all that the specification allows.
         functions: "marked" makes functions of the calls that jaxport.onnx_function marks; "auto"
             also of what the program repeats, such as the layers of a transformer.
+        unroll_layers: up to so many steps of a scan over large constant weights, such as the layers
+            of a transformer, stand one after the other; 0 keeps the loop. By default the target
+            decides: docs/benchmarks.md.
         external_data_threshold: tensors of at least this many bytes may go to "<path>.data".
         inline_limit: they go there once the model would have more bytes than this.
         source_locations: keep the user's source lines in the metadata of nodes.
@@ -128,7 +132,8 @@ def to_onnx(
         with open(record_primitive_calls_file, "w", encoding="utf-8") as file:
             file.write(traced.module.text())
     rules = (raise_, normalization_mode, list(without_rules))
-    compiled, times = _compile(traced, opset, model_name, rules, target, functions == "auto")
+    repeats = (functions == "auto", unroll_layers)
+    compiled, times = _compile(traced, opset, model_name, rules, target, repeats)
     model = Model(
         compiled,
         traced.module,
@@ -159,12 +164,12 @@ def _compile(
     model_name: str,
     rules: tuple[bool, str, list[str]],
     target: str,
-    auto_functions: bool,
+    repeats: tuple[bool, int | None],
 ) -> tuple[_core.Model, dict[str, float]]:
     start = time.perf_counter()
     try:
         compiled = _core.compile(
-            traced.module, opset, model_name, *rules, target, lowering.functions(), auto_functions
+            traced.module, opset, model_name, *rules, target, lowering.functions(), *repeats
         )
     except ConversionError as error:
         raise _explained(error, traced.reader) from traced.reader.cause_of(error)

@@ -2,6 +2,7 @@
 // The Python module jaxport._core: conversion of arguments, no logic.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
@@ -9,6 +10,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -40,7 +42,8 @@ struct CompiledModel {
 CompiledModel compile_module(const front::Module& module, int opset, std::string model_name,
                              bool raise, std::string_view normalization_mode,
                              std::vector<std::string> without_rules, std::string_view target,
-                             const nb::dict& lowerings, bool auto_functions) {
+                             const nb::dict& lowerings, bool auto_functions,
+                             std::optional<std::int64_t> most_unrolled_layers) {
   compile::Options options;
   options.opset = opset;
   options.model_name = std::move(model_name);
@@ -50,6 +53,7 @@ CompiledModel compile_module(const front::Module& module, int opset, std::string
   options.target = target::target_from_name(target);
   options.lowerings = user_lowerings(lowerings);
   options.auto_functions = auto_functions;
+  options.most_unrolled_layers = most_unrolled_layers;
   CompiledModel result;
   nb::gil_scoped_release release;
   result.model = compile::compile(module, options, &result.report);
@@ -155,6 +159,7 @@ void define_model(nb::module_& m) {
   m.def("compile", &compile_module, nb::arg("module"), nb::arg("opset"), nb::arg("model_name"),
         nb::arg("raise_"), nb::arg("normalization_mode"), nb::arg("without_rules"),
         nb::arg("target"), nb::arg("lowerings"), nb::arg("auto_functions") = false,
+        nb::arg("most_unrolled_layers") = nb::none(),
         "Compiles a program to ONNX; other Python threads run meanwhile.");
   m.def(
       "calls",

@@ -40,7 +40,8 @@ class Clock {
 onnx::Model run_stages(const front::Module& module, const Options& options, Report* report) {
   Clock clock(report);
   axis::Program program =
-      axis::build(module, module.functions.at(0), target::preferences(options.target));
+      axis::build(module, module.functions.at(0), target::preferences(options.target),
+                  {options.most_unrolled_layers, options.auto_functions});
   clock.lap("axis");
   const auto remarks = raise::raise(program, options.raise);
   if (report) report->findings = findings(program, remarks);

@@ -3,6 +3,8 @@
 // model.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,7 @@ struct Options {
   bool native_norms = false;  // see lower::Options
   lower::UserLowerings lowerings = {};
   bool auto_functions = false;  // what the program repeats becomes a function of the model
+  std::optional<std::int64_t> most_unrolled_layers = {};  // see axis::Unrolling
 };
 
 // "auto", "prefer_native" or "force_decomposed", checked by the caller.

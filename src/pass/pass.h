@@ -21,6 +21,7 @@ std::size_t remove_noops(
 std::size_t merge_views(
     onnx::Model& model);  // Transpose of Transpose, Reshape of Reshape, Cast chains
 std::size_t merge_slices(onnx::Model& model);  // Slice of Slice along other axes
+std::size_t merge_copies(onnx::Model& model);  // Concat of Concats, Gather of a large Gather
 std::size_t fold_block_moves(
     onnx::Model& model);  // Reshape, Transpose, Reshape that are DepthToSpace or SpaceToDepth
 std::size_t fold_constants(onnx::Model& model);      // nodes that compute with small constants only

@@ -9,6 +9,7 @@ namespace {
 constexpr Pass kPipeline[] = {
     {"merge_views", merge_views},
     {"merge_slices", merge_slices},
+    {"merge_copies", merge_copies},
     {"remove_noops", remove_noops},
     {"fold_block_moves", fold_block_moves},
     {"make_average_pools", make_average_pools},

@@ -21,6 +21,13 @@ struct Preferences {
   std::int64_t most_unrolled_steps = 0;
   std::size_t largest_unrolled_body = 0;
 
+  // Up to so many steps of a scan over weights of at least so many elements a step, constants of
+  // two dims and more, are unrolled: ONNX Runtime packs constant weights when it loads a model, but
+  // never those that a Scan hands to its body. Eight unrolled layers take 0.76 to 0.93 of the time
+  // at widths of 256 and 512, and 0.94 to 1 at 64 (docs/benchmarks.md).
+  std::int64_t most_unrolled_layers = 0;
+  static constexpr std::int64_t kLargeWeight = 256 * 256;
+
   // A recurrence of several sequences without gates stays a Scan: ONNX Runtime's RNN takes up to 4
   // times as long, and half as long for one sequence.
   bool has_slow_rnn = false;
@@ -95,6 +102,7 @@ struct Preferences {
 inline constexpr Preferences kOnnxRuntimePreferences{
     .most_unrolled_steps = 4,
     .largest_unrolled_body = 8,
+    .most_unrolled_layers = 64,
     .has_slow_rnn = true,
     .has_slow_bf16_norm = true,
     .has_slow_logsumexp = true,
@@ -118,6 +126,7 @@ inline constexpr Preferences kOnnxRuntimePreferences{
 inline constexpr Preferences kOnnxPreferences{
     .most_unrolled_steps = 4,
     .largest_unrolled_body = 8,
+    .most_unrolled_layers = 64,
     .has_slow_rnn = true,
     .merges_pad_into_max_pool = true,
     .refuses_dilated_same = true,

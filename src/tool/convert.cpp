@@ -109,6 +109,8 @@ Run add_convert(CLI::App& command, const PythonSide& python) {
       ->capture_default_str();
   command.add_flag("--auto-functions", a->compile.auto_functions,
                    "what the program repeats becomes a function of the model");
+  command.add_option("--unroll-layers", a->compile.most_unrolled_layers,
+                     "most steps of a scan over large constants that are unrolled");
   command.add_flag("--remarks", a->remarks, "say what was raised, and what nearly was and why not");
   command
       .add_option("--external-threshold", a->write.external_threshold,

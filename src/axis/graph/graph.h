@@ -234,6 +234,12 @@ struct Input {
 
 using Locations = std::vector<front::Location>;  // by LocationId
 
+// Scans over constant weights, such as the layers of a transformer.
+struct Unrolling {
+  std::optional<std::int64_t> most_layers;  // up to so many are unrolled; by default the target's
+  bool as_functions = false;                // each is then a call of one function
+};
+
 // A program in axis form. Regions of control flow are programs of their own with positional
 // borders.
 struct Program {
@@ -245,13 +251,15 @@ struct Program {
   std::vector<std::string> output_names;
   std::shared_ptr<const Locations> locations;                 // shared with the regions
   const Preferences* preferences = &kOnnxRuntimePreferences;  // of the target; shared, too
+  Unrolling unrolling;
 
   const front::Location& location(front::LocationId id) const { return (*locations)[id]; }
 };
 
 // front -> axis, one pass. Inlines calls, drops identities, folds views into edges.
 Program build(const front::Module& module, const front::Function& function,
-              const Preferences& preferences = kOnnxRuntimePreferences);
+              const Preferences& preferences = kOnnxRuntimePreferences,
+              const Unrolling& unrolling = {});
 
 // Nodes that the outputs need, operands first; deterministic.
 std::vector<const Node*> topological(const Program& program);

@@ -213,12 +213,13 @@ View input_view(Graph& graph, std::size_t index, const front::Type& type, const 
 }
 
 Program build(const front::Module& module, const front::Function& function,
-              const Preferences& preferences) {
+              const Preferences& preferences, const Unrolling& unrolling) {
   Program program;
   program.dims = module.dims;
   program.graph = std::make_shared<Graph>(module.dims);
   program.locations = std::make_shared<const Locations>(module.locations);
   program.preferences = &preferences;
+  program.unrolling = unrolling;
   std::vector<View> arguments;
   for (front::ValueId id : function.params) {
     const front::Value& value = function.values[id];

@@ -7,6 +7,7 @@
 #include "axis/graph/view.h"
 #include "axis/translate/region.h"
 #include "axis/translate/translate.h"
+#include "axis/translate/unroll.h"
 
 namespace jaxport::axis {
 namespace {
@@ -107,19 +108,6 @@ front::ScanParams scan_params(const Translation& t) {
   return scan;
 }
 
-// One value for each step, along a new first dim.
-View stacked(Graph& graph, std::vector<View> steps) {
-  if (steps.size() == 1) {
-    steps[0].dims.emplace(steps[0].dims.begin());
-    return std::move(steps[0]);
-  }
-  const Label step = graph.label(std::ssize(steps));
-  Unified unified = unify(graph, std::move(steps));
-  View result{graph.stack(std::move(unified.uses), step), std::move(unified.dims)};
-  result.dims.emplace(result.dims.begin(), Labels{step});
-  return result;
-}
-
 // The carry as it came, and results without elements.
 std::vector<View> no_step(Translation& t, const front::ScanParams& scan) {
   std::vector<View> results;
@@ -132,50 +120,11 @@ std::vector<View> no_step(Translation& t, const front::ScanParams& scan) {
   return results;
 }
 
-// The body once for each step.
-std::vector<View> unrolled(Translation& t, const front::ScanParams& scan) {
-  const std::int64_t length = scan.length.value();
-  std::vector<View> arguments = t.in;
-  std::vector<std::vector<View>> steps(static_cast<std::size_t>(length));
-  for (std::int64_t n = 0; n < length; ++n) {
-    const std::int64_t step = scan.reverse ? length - 1 - n : n;
-    for (std::size_t i = scan.first_x(); i < arguments.size(); ++i) {
-      arguments[i] = slice_dim(t.graph, t.in[i], 0, step, 1, 1);
-      arguments[i].dims.erase(arguments[i].dims.begin());
-    }
-    std::vector<View>& results = steps[step];
-    results = t.inliner.run(*scan.body, arguments);
-    std::copy_n(results.begin(), scan.carries,
-                arguments.begin() + static_cast<std::ptrdiff_t>(scan.consts));
-  }
-  std::vector<View> results = steps[scan.reverse ? 0 : steps.size() - 1];
-  for (std::size_t i = scan.carries; i < results.size(); ++i) {
-    std::vector<View> ys;
-    ys.reserve(steps.size());
-    for (std::vector<View>& step : steps) ys.push_back(std::move(step[i]));
-    results[i] = stacked(t.graph, std::move(ys));
-  }
-  return results;
-}
-
-// Whether the loop is short and its body small enough for the target (see Preferences).
-bool is_unrolled(const front::ScanParams& scan, const Preferences& preferences) {
-  if (scan.length.is_one()) return true;
-  const auto has_region = [](const front::Eqn& eqn) {
-    return std::ranges::any_of(eqn.attrs, [](const auto& attr) {
-      return attr.second.template get_if<front::Region>() || attr.first == "branches";
-    });
-  };
-  return scan.length.is_static() && scan.length.value() <= preferences.most_unrolled_steps &&
-         scan.body->eqns.size() <= preferences.largest_unrolled_body &&
-         std::ranges::none_of(scan.body->eqns, has_region);
-}
-
 Views scan(Translation& t) {
   const front::ScanParams scan = scan_params(t);
   const Function& body = *scan.body;
   if (scan.length == Dim(0)) return no_step(t, scan);
-  if (is_unrolled(scan, t.preferences())) return unrolled(t, scan);
+  if (is_short(t, scan) || is_layers(t, scan)) return unrolled(t, scan);
   std::vector<bool> is_constant;
   for (std::size_t i = 0; i < scan.carries; ++i) {
     is_constant.push_back(is_constant_carry(body, i, scan.consts));

@@ -12,6 +12,7 @@ std::unique_ptr<Program> empty_program(const Program& outer) {
   program->graph = std::make_shared<Graph>(outer.dims);
   program->locations = outer.locations;
   program->preferences = outer.preferences;
+  program->unrolling = outer.unrolling;
   return program;
 }
 

@@ -150,7 +150,9 @@ std::optional<ConstantView> Facts::view_of(const Node* node) const {
 
 void Facts::evaluate_constants() {
   views_.resize(order_.size());
-  axis::Program folded{program.dims, program.graph, {}, {}, {}, {}, {}};
+  axis::Program folded;
+  folded.dims = program.dims;
+  folded.graph = program.graph;
   std::vector<const Node*> wanted;
   for (const Node* node : order_) {
     if (!is_constant(node)) continue;

@@ -200,12 +200,22 @@ struct AttentionPlan {
   }
 };
 
+// A cache is longer than what is asked of it: moving it costs more than moving query and result.
+double key_weight(const AttentionPlan& plan) {
+  constexpr std::int64_t kMuchLonger = 4;
+  const Dims& sizes = plan.node.sizes;
+  const Dim keys = size_of(plan.labels.keys, sizes), time = size_of(plan.labels.time, sizes);
+  if (!keys.is_static() || !time.is_static()) return 1;
+  return keys.value() >= kMuchLonger * time.value() ? 4 : 1;
+}
+
 double attention_price(const Emission& e, const AttentionPlan& plan) {
   const Dims& sizes = plan.node.sizes;
   double sum = regret(e, plan.node, plan.result());
   sum += e.values.price_full(edge(plan.op.query), sizes, plan.query());
-  sum += e.values.price_full(edge(plan.op.key), sizes, plan.key());
-  sum += e.values.price_full(edge(plan.op.value), sizes, plan.value());
+  const double weight = key_weight(plan);
+  sum += weight * e.values.price_full(edge(plan.op.key), sizes, plan.key());
+  sum += weight * e.values.price_full(edge(plan.op.value), sizes, plan.value());
   if (!plan.op.bias || e.values.is_constant(edge(plan.op.bias))) return sum;
   const LabelSet mine(sizes.size(), plan.op.bias.labels);
   const Arrangement dims = plan.bias();
