@@ -317,6 +317,9 @@ DYNAMIC = [
     ),
     row("sizes as arrays", lambda x: (jnp.arange(x.shape[0]), jnp.eye(x.shape[0])), f32("B", 4)),
     row("linear algebra", lambda x: jnp.linalg.inv(x + 5 * jnp.eye(3)), f32("B", 3, 3)),
+    row("systems by doubling", lambda x: jnp.linalg.inv(x + 9 * jnp.eye(5)), f32("B", 5, 5)),
+    row("systems by blocks", lambda x: jnp.linalg.inv(x + 99 * jnp.eye(40)), f32("B", 40, 40)),
+    row("singular values of two", lambda x: jnp.linalg.svd(x, compute_uv=False), f32("B", 3, 2)),
     row("gradient", jax.grad(lambda x: (jax.nn.softmax(x) * x**2).mean()), f32("B", 4)),
 ]
 

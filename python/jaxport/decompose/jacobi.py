@@ -162,7 +162,8 @@ def svd(
         return (jnp.abs(a[..., 0]), side, side * side)[: 3 if compute_uv else 1]
     if _is_known_real(a) and columns == 2 and not compute_uv:
         return (values_of_two_columns(a),)
-    if rows is columns or rows == columns:
+    is_direct = _is_known_real(a) and rows == columns  # nothing to save by a triangle
+    if is_direct:
         scaled, v = _orthogonal_columns(a, compute_uv)
     else:
         factors, taus = geqrf(a)
@@ -171,7 +172,7 @@ def svd(
     if not compute_uv:
         return (values,)
     u = _completed(_columns(scaled, order), values)
-    if not (rows is columns or rows == columns):
+    if not is_direct:
         q = _orthogonal_factor(factors, taus, rows if full_matrices else columns)
         u = jnp.concatenate([jnp.matmul(q[..., :columns], u), q[..., columns:]], axis=-1)
     return values, u, adjoint(_columns(v, order))

@@ -160,8 +160,9 @@ def inverse_of_triangle(a: jax.Array, lower: bool, unit_diagonal: bool) -> jax.A
     while half < size:
         is_same = at[:, None] // (2 * half) == at // (2 * half)
         corners = (is_same & (at[:, None] // half > at // half)).astype(a.dtype)
-        corner = jnp.matmul(a * (corners if lower else corners.T), x)
-        x = x - jnp.matmul(x, corner)
+        corner = a * (corners if lower else corners.T)
+        is_identity = unit_diagonal and half == 1
+        x = x - (corner if is_identity else jnp.matmul(x, jnp.matmul(corner, x)))
         half *= 2
     return x
 
