@@ -22,7 +22,7 @@ from measure import in_turns, onnx_runner, save_result  # noqa: E402
 
 import jaxport  # noqa: E402
 
-LAYERS, HEADS, SIZE, ROUNDS = 2, 8, 64, 30
+LAYERS, HEADS, SIZE, ROUNDS = 2, 8, 64, 10
 WIDTH = HEADS * SIZE
 CACHES, TOKENS = (128, 1024, 4096), (1, 16)
 LAYOUTS = ("BSHD", "BHSD", "packed")

@@ -23,8 +23,8 @@ struct Preferences {
 
   // Up to so many steps of a scan over weights of at least so many elements a step, constants of
   // two dims and more, are unrolled: ONNX Runtime packs constant weights when it loads a model, but
-  // never those that a Scan hands to its body. Eight unrolled layers take 0.76 to 0.93 of the time
-  // at widths of 256 and 512, and 0.94 to 1 at 64 (docs/benchmarks.md).
+  // never those that a Scan hands to its body. Eight unrolled layers take 0.53 to 0.82 of the time
+  // at widths of 256 and 512 (docs/benchmarks.md), and 0.94 to 1 at 64.
   std::int64_t most_unrolled_layers = 0;
   static constexpr std::int64_t kLargeWeight = 256 * 256;
 
