@@ -19,7 +19,7 @@ using onnx::ValueId;
 
 // Each run prepares the channels: with more channels and fewer elements for each than this, it
 // takes up to 1.2 of the time of Mul and Add.
-constexpr std::int64_t kManyChannels = 512, kFewElements = 8;
+constexpr std::int64_t kManyChannels = 512, kFewPerChannel = 8;
 
 // Constants that nobody can override, by value. Weights above this size are no channels.
 class ChannelConstants {
@@ -135,7 +135,7 @@ class BatchNorms {
     for (std::size_t i = 0; i < type.shape->size(); ++i) {
       if (i != 1) each = each * (*type.shape)[i];
     }
-    return channels.value() <= kManyChannels || !each.is_static() || each.value() >= kFewElements;
+    return channels.value() <= kManyChannels || !each.is_static() || each.value() >= kFewPerChannel;
   }
 
   // The constant with one dim.
