@@ -91,7 +91,7 @@ build-asan: setup ## build tools and unit tests with sanitizers
 
 # --- tests; each leaves JUnit files in build/report
 
-run_golden = $(BIN)/lit tests/golden --param tools=$(CURDIR)/build/$(1) \
+run_golden = mkdir -p $(REPORT) && $(BIN)/lit tests/golden --param tools=$(CURDIR)/build/$(1) \
              --workers $(JOBS) --timeout 60 --verbose --xunit-xml-output $(REPORT)/golden-$(1).xml
 run_unit = rm -rf $(REPORT)/unit-$(1) && GTEST_OUTPUT=xml:$(REPORT)/unit-$(1)/ \
            ctest --preset $(1) --parallel $(JOBS) --tests-regex "^unit"

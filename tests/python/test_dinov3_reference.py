@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DINOv3 against transformers and Meta's own code: what tools/dinov3_reference.py wrote."""
+"""DINOv3 against models that nobody here wrote, with random weights.
+
+tools/dinov3_reference.py wrote the files of transformers. Those of Meta's layout (torch.save of the
+state dict, one image and its features) come from one run of the published model.
+"""
 
 from pathlib import Path
 

@@ -30,6 +30,8 @@ class PassTest : public ::testing::Test {
     op.output(op.Identity(op.Add(op.MatMul(x, op.input("w", {DType::kF32, Dims{2, 3}})),
                                  op.input("b", {DType::kF32, Dims{3}}))),
               "gemm");
+    copies(x);
+    channels();
     loop(x);
     op.output(op.Add(op.input("i", {DType::kI64, Dims{2}}), op.Add(op.ints({1, 2}), op.ints({3}))),
               "folded");
@@ -53,6 +55,20 @@ class PassTest : public ::testing::Test {
     const Value split = op.Reshape(image, op.ints({2, 3, 2, 2, 4, 5}));
     const Value moved = op.Transpose(split, Args{{"perm", {0, 1, 4, 2, 5, 3}}});
     op.output(op.Reshape(moved, op.ints({2, 3, 8, 10})), "block_moves");
+  }
+  void copies(const Value& x) {
+    op.output(op.call("Concat", {op.call("Concat", {x, x}, {{"axis", 1}}), x}, {{"axis", 1}}),
+              "copies");
+  }
+  // The means of blocks, and a scale and a shift for each channel.
+  void channels() {
+    const Value image = op.input("pixels", TensorType{DType::kF32, Dims{2, 3, 4}});
+    op.output(op.ReduceMean(op.Reshape(image, op.ints({2, 3, 2, 2})), op.ints({3}),
+                            Args{{"keepdims", 0}}),
+              "means");
+    const StridedView numbers = whole(materialise({scalar(DType::kF32, 2), 0, {3, 1}, {0, 0}}));
+    op.output(op.Add(op.Mul(image, op.weight(numbers, {3, 1}, "")), op.weight(numbers, {3, 1}, "")),
+              "channels");
   }
   // Every step computes the same exponential.
   void loop(const Value& x) {
@@ -84,8 +100,9 @@ TEST_F(PassTest, every_pass_says_whether_it_changed_something) {
 
 TEST_F(PassTest, the_pipeline_ends_when_nothing_changes) {
   run_all(model);
-  EXPECT_THAT(ops(), ElementsAre("Relu", "Add", "Slice", "DepthToSpace", "Gemm", "Exp", "ReduceSum",
-                                 "Scan", "Add", "Mul", "Mul"));
+  EXPECT_THAT(ops(),
+              ElementsAre("Relu", "Add", "Slice", "DepthToSpace", "Gemm", "Concat", "AveragePool",
+                          "BatchNormalization", "Exp", "ReduceSum", "Scan", "Add", "Mul", "Mul"));
 }
 
 TEST(ShareConstants, large_ones_stay) {
