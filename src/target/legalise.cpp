@@ -16,6 +16,7 @@
 #include "target/empty_product.h"
 #include "target/kernels.h"
 #include "target/magnitude.h"
+#include "target/neutral.h"
 #include "target/scale.h"
 #include "target/widening.h"
 
@@ -253,8 +254,10 @@ void legalise(Model& model, Target target) {
 
 bool avoid_faults(Model& model, Target target) {
   if (target != Target::kOnnxRuntime) return false;
-  const bool moved = cast_before_transposing(model), kept = keep_scales(model);
-  return guard_empty_products(model) || moved || kept;
+  bool changed = cast_before_transposing(model);
+  changed |= keep_scales(model);
+  changed |= keep_nearly_neutral(model);
+  return guard_empty_products(model) || changed;
 }
 
 }  // namespace jaxport::target

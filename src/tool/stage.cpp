@@ -13,6 +13,7 @@
 #include "pass/pass.h"
 #include "target/cast_order.h"
 #include "target/empty_product.h"
+#include "target/neutral.h"
 #include "target/scale.h"
 
 namespace jaxport::tool {
@@ -124,6 +125,8 @@ constexpr TargetRewrite kRewrites[] = {
     {"legalise", target::legalise},
     {"cast_before_transposing",
      [](onnx::Model& model, target::Target) { target::cast_before_transposing(model); }},
+    {"keep_nearly_neutral",
+     [](onnx::Model& model, target::Target) { target::keep_nearly_neutral(model); }},
     {"keep_scales", [](onnx::Model& model, target::Target) { target::keep_scales(model); }},
     {"guard_empty_products",
      [](onnx::Model& model, target::Target) { target::guard_empty_products(model); }},

@@ -165,7 +165,7 @@ def test_a_lowering_of_the_user_goes_first(monkeypatch):
 
 def refused(fn, *inputs):
     with pytest.raises(jaxport.ConversionError) as caught:
-        jaxport.to_onnx(fn, inputs or [(3,)])
+        jaxport.to_onnx(fn, inputs or [(3,)], return_mode="model")
     assert caught.value.code == "E012"
     return str(caught.value)
 

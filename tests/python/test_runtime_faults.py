@@ -215,6 +215,28 @@ def test_scales_are_merged_where_that_is_right():
     assert all(not constant.dims for constant in model.graph.initializer)
 
 
+# --- constants of f64 that f32 takes for 0 or 1: NoopElimination
+
+NEARLY_NEUTRAL = {
+    "sum": lambda x: x / (jnp.abs(x) + 1e-300),
+    "difference": lambda x: x / (jnp.abs(x) - 1e-46),
+    "product": lambda x: (jnp.abs(x) * (1 + 1e-12) - jnp.abs(x)) * 1e12,
+    "quotient": lambda x: (jnp.abs(x) / (1 - 1e-12) - jnp.abs(x)) * 1e12,
+}
+
+
+@pytest.mark.parametrize("shape", [(SIZE, SIZE), (1,), ()])
+@pytest.mark.parametrize("name", NEARLY_NEUTRAL)
+def test_constants_that_only_f32_takes_for_neutral(process, name, shape):
+    inputs = [np.round(np.atleast_1d(normal(4, *shape, dtype="float64")) / 2).reshape(shape)]
+    assert problem_of(process, NEARLY_NEUTRAL[name], inputs) is None
+
+
+def test_sums_with_small_constants_of_f32_are_one_node():
+    model = jaxport.to_onnx(lambda x: jnp.abs(x) + 1e-30, [(SIZE,)])
+    assert [node.op_type for node in model.graph.node] == ["Abs", "Add"]
+
+
 # --- kernels that see special numbers in another way than others of the same op
 
 SPECIAL = (0.0, np.nan, np.inf, -np.inf, 1000.0)
