@@ -106,6 +106,23 @@ FIRES = [
     ),
 ]
 
+FLIPPED_INPUTS = [f32(1, 4, 3, 3), f32(4, 3, 3)]
+FIRES += [
+    row(
+        "groups of a kernel that was turned around as another array",
+        lambda x, k: lax.conv_general_dilated(
+            x,
+            jnp.flip(k, (1, 2)).reshape(2, 2, 3, 3),
+            (1, 1),
+            [(2, 2), (2, 2)],
+            lhs_dilation=(2, 2),
+            feature_group_count=2,
+        ),
+        FLIPPED_INPUTS,
+        "ConvTranspose",
+    ),
+]
+
 KERNEL_INPUTS = [f32(2, 6, 5, 4), f32(3, 3, 4, 3)]
 FIRES += [
     row(

@@ -160,6 +160,15 @@ def test_parts_that_overflow_excuse_what_a_comparison_makes_of_them():
     assert outcome(prog, lambda y: y.at[1].set(2.0), huge).kind == "wrong"
 
 
+def test_what_large_parts_absorb_depends_on_their_order():
+    prog = program("jnp.sum($0, axis=1)", shape=(2, 4))
+    rows = [[np.asarray([[3e38, 4, 1, -3e38], [3, 4, 1, 1]], np.float32)]]
+    assert outcome(prog, lambda y: y.at[0].set(-1.0), rows).kind != "wrong"
+    assert outcome(prog, lambda y: y.at[0].set(1e34), rows).kind == "wrong"
+    small = [[np.asarray([[5, 4, 1, -6], [3, 4, 1, 1]], np.float32)]]
+    assert outcome(prog, lambda y: y.at[1].set(8.0), small).kind == "wrong"
+
+
 def test_bits_of_a_number_that_overflows_are_not_compared():
     prog = program("jnp.sum($0, axis=1)", "lax.bitcast_convert_type($0, i32)", shape=(2, 3))
     huge = [[np.asarray([[3e38, 3e38, -3e38], [1, 2, 3]], np.float32)]]

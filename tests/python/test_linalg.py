@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as sl
 import numpy as np
+import pytest
 from jax.lax import linalg as ll
 
 import jaxport
@@ -343,6 +344,50 @@ WITHOUT_NUMBERS = [
 @parity(GENERAL + SYSTEMS + REFLECTIONS + BY_SIZE + ROTATIONS + WITHOUT_NUMBERS)
 def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)
+
+
+def large_below(n, size):
+    return np.eye(n, dtype=np.float32) + np.float32(size) * np.eye(n, k=-1, dtype=np.float32)
+
+
+def small_and_large():
+    a = 1e25 * np.eye(4, dtype=np.float32)
+    a[1, 0] = 1
+    return a, np.array([[1e38], [0], [0], [0]], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (large_below(4, 1e4), large_below(4, 1e4) @ np.ones((4, 1), np.float32)),
+        (large_below(48, 1e4), large_below(48, 1e4) @ np.ones((48, 1), np.float32)),
+        small_and_large(),
+    ],
+    ids=["large inverse", "of blocks", "inverse beyond f32"],
+)
+def test_triangular_systems_are_solved_where_their_inverse_loses_digits(a, b):
+    def fn(a, b):
+        return ll.triangular_solve(a, b, left_side=True, lower=True)
+
+    model = jaxport.to_onnx(fn, [a.shape, b.shape])
+    (x,) = runtime.run(runtime.open_session(model), [a, b]).values()
+    np.testing.assert_allclose(x, fn(a, b), rtol=1e-6)
+
+
+def test_cholesky_reads_the_real_diagonal_and_keeps_an_infinite_one():
+    def fn(re, im):
+        factor = ll.cholesky(jax.lax.complex(re, im), symmetrize_input=False)
+        return factor.real, factor.imag
+
+    arrays = [np.array(x, np.float32) for x in ([[4, 0], [2, 9]], [[1, 0], [0, 1]])]
+    model = jaxport.to_onnx(fn, [(2, 2), (2, 2)])
+    have = runtime.run(runtime.open_session(model), arrays).values()
+    for part, wanted in zip(have, fn(*arrays), strict=True):
+        np.testing.assert_allclose(part, wanted, rtol=1e-6)
+    a = np.array([[np.inf, 1], [1, 4]], np.float32)
+    model = jaxport.to_onnx(ll.cholesky, [(2, 2)])
+    (factor,) = runtime.run(runtime.open_session(model), [a]).values()
+    np.testing.assert_array_equal(factor, ll.cholesky(a))
 
 
 def test_eigenvalues_by_index():

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+import jaxport
+from jaxport import runtime
 from support.cases import bf16, boolean, case, check, f16, f32, f64, i8, i32, i64, parity, u8, u32
 
 EVERYWHERE = [[f32("B", 3)], [f64(3)], [f32()]]
@@ -181,6 +183,16 @@ COMPARISONS = [
     case(
         "the first of overlapping conditions",
         lambda x: lax.select_n(jnp.argmax(jnp.stack([x > 1, x > -1]), 0).astype("int32"), x, -x),
+        [f32(20)],
+    ),
+    case(
+        "the first true condition as a bool",
+        lambda x: lax.select_n(
+            jnp.argmax(jnp.stack([x > 2, x > 1, x > -1]), 0).astype(bool).astype("int32"),
+            x,
+            -x,
+            x + 9,
+        ),
         [f32(20)],
     ),
     case(
@@ -372,3 +384,10 @@ EDGES = [
 @parity(ARITHMETIC + FUNCTIONS + ACTIVATIONS + COMPARISONS + BITS + CONVERSIONS + EDGES)
 def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)
+
+
+def test_halves_of_16_bits_round_away_from_zero_where_a_runtime_computes_in_f32():
+    halves = np.array([0.5, 1.5, 2.5, -0.5, 0.49975586], np.float16)
+    model = jaxport.to_onnx(lax.round, [jax.ShapeDtypeStruct((5,), jnp.float16)], target="onnx")
+    (rounded,) = runtime.run(runtime.open_session(model), [halves]).values()
+    np.testing.assert_array_equal(rounded, [1, 2, 3, -1, 0])

@@ -31,9 +31,12 @@ from .widen import in_float32
 def cholesky(a: jax.Array) -> jax.Array:
     """Column by column; all NaN when a matrix is not positive definite.
 
-    As LAPACK does, it reads the lower triangle only, and the upper one stays as it is.
+    As LAPACK does, it reads the lower triangle and of the diagonal the real parts only, and the
+    upper triangle stays as it is.
     """
     size = a.shape[-1]
+    if jnp.iscomplexobj(a):
+        a = jnp.where(_is_diagonal(a), jnp.real(a).astype(a.dtype), a)
     if size == 1:
         pivots = jnp.real(a)
         return jnp.where(pivots > 0, jnp.sqrt(pivots), jnp.nan).astype(a.dtype)
@@ -54,7 +57,14 @@ def _by_rows(a: jax.Array) -> tuple[jax.Array, jax.Array]:
     _, rows = lax.scan(step, full, positions(a.shape[-1]))
     rows = jnp.moveaxis(rows, 0, -2)
     pivots = jnp.real(diagonal(rows))
-    return adjoint(rows) / jnp.sqrt(pivots)[..., None, :].astype(a.dtype), pivots
+    roots = jnp.sqrt(pivots)[..., None, :].astype(a.dtype)
+    # An infinite pivot has an infinite root, and would be divided by it.
+    return jnp.where(_is_diagonal(a), roots, adjoint(rows) / roots), pivots
+
+
+def _is_diagonal(a: jax.Array) -> jax.Array:
+    at = positions(a.shape[-1])
+    return at[:, None] == at
 
 
 def _by_columns(a: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -128,11 +138,30 @@ def _solved(a: jax.Array, b: jax.Array, lower: bool, unit_diagonal: bool) -> jax
         return _unrolled(a, b, lower, unit_diagonal)
     solved = _by_inverse if size <= _DOUBLED else _by_blocks
     x = solved(a, b, lower, unit_diagonal)
-    # Zeros of an inverse spread infinities and NaN, which substitution leaves in their rows.
-    is_finite = jnp.sum(x * 0) == 0
     return lax.cond(
-        is_finite, lambda *_: x, lambda a, b: _row_by_row(a, b, lower, unit_diagonal), a, b
+        _is_solution(_triangle(a, lower, unit_diagonal), x, b),
+        lambda *_: x,
+        lambda a, b: _row_by_row(a, b, lower, unit_diagonal),
+        a,
+        b,
     )
+
+
+def _triangle(a: jax.Array, lower: bool, unit_diagonal: bool) -> jax.Array:
+    outside = 1 if unit_diagonal else 0
+    half = jnp.tril(a, -outside) if lower else jnp.triu(a, outside)
+    return half + np.eye(a.shape[-1], dtype=a.dtype) if unit_diagonal else half
+
+
+def _is_solution(a: jax.Array, x: jax.Array, b: jax.Array) -> jax.Array:
+    """|a x - b| <= c n eps (|a| |x| + |b|) in each element, which substitution always keeps.
+
+    An inverse may lose it: where it is large, or leaves the range of numbers. Its zeros also spread
+    infinities and NaN, which substitution leaves in their rows; they fail both comparisons.
+    """
+    reach = jnp.matmul(jnp.abs(a), jnp.abs(x)) + jnp.abs(b)
+    limit = reach * (8 * a.shape[-1] * float(jnp.finfo(a.dtype).eps))
+    return jnp.all((jnp.abs(jnp.matmul(a, x) - b) <= limit) & (reach < jnp.inf))
 
 
 def _unrolled(a: jax.Array, b: jax.Array, lower: bool, unit_diagonal: bool) -> jax.Array:

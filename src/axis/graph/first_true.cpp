@@ -31,16 +31,26 @@ Use stacked_conditions(Graph& graph, const Use& index, Label& along) {
   return conditions && conditions.node->kind == Kind::kStack ? conditions : Use{};
 }
 
+// The index in front of conversions that keep it: to integers that hold all `count` of them.
+Use unconverted(Graph& graph, Use index, std::size_t count) {
+  const auto holds_all = [count](DType dtype) {
+    return is_integer(dtype) && bit_width(dtype) >= 8 && count <= 128;
+  };
+  while (holds_all(index.node->dtype) && index.node->is(Kind::kPointwise, "convert_element_type")) {
+    index = graph.child(index, 0);
+  }
+  return index;
+}
+
 }  // namespace
 
 Use case_of_first_true(const Call& call) {
   Graph& graph = call.graph;
-  Use index = call[0];
-  if (!is_integer(index.node->dtype)) return {};
-  while (index.node->is(Kind::kPointwise, "convert_element_type")) index = graph.child(index, 0);
+  if (!is_integer(call[0].node->dtype)) return {};
+  const std::size_t count = call.operands.size() - 1;
+  const Use index = unconverted(graph, call[0], count);
   Label along = 0;
   const Use stack = stacked_conditions(graph, index, along);
-  const std::size_t count = call.operands.size() - 1;
   if (!stack || stack.node->edges.size() != count || graph.role(stack, "p") != Labels{along}) {
     return {};
   }

@@ -78,8 +78,11 @@ Use unreversed(Graph& graph, Use kernel, axis::Pattern space) {
   return kernel;
 }
 
-// The kernel turned around along its spatial dims. JAX often did that already.
-Use reversed(Graph& graph, const Kernel& kernel, const Node& conv, const Ints& order) {
+// The kernel turned around along its spatial dims. JAX often did that already; groups are taken
+// from the axis of the features, which another kernel may have as a part of one.
+Use reversed(Graph& graph, const Kernel& kernel, const Node& conv, const ConvParams& params) {
+  const Ints& order = params.rhs;
+  const Labels& features = kernel.dims[static_cast<std::size_t>(order[0])];
   axis::Pattern space;
   Ints dims;
   for (std::size_t i = 2; i < order.size(); ++i) {
@@ -89,7 +92,11 @@ Use reversed(Graph& graph, const Kernel& kernel, const Node& conv, const Ints& o
     dims.push_back(order[i]);
   }
   if (space.empty()) return kernel.use;
-  if (const Use found = unreversed(graph, kernel.use, space)) return found;
+  const Use found = unreversed(graph, kernel.use, space);
+  if (found && (params.feature_groups.is_one() ||
+                std::ranges::find(found.labels, features) != found.labels.end())) {
+    return found;
+  }
   auto info = std::make_shared<axis::PrimInfo>();
   info->eqn.primitive = "rev";
   info->eqn.attrs = {{"dimensions", dims}};
@@ -140,7 +147,7 @@ Use conv_transpose(Graph& graph, const Use& use, const Options& options) {
   graph.set_location(use.node->location);
   std::vector<Use> operands = graph.children(use);
   Kernel kernel = kernel_of(graph, *use.node);
-  kernel.use = reversed(graph, kernel, *use.node, params.rhs);
+  kernel.use = reversed(graph, kernel, *use.node, params);
   const Swapped swap = swapped(graph, kernel, *use.node, params);
   operands[1] = swap.use;
   auto info = std::make_shared<axis::PrimInfo>(*use.node->prim);

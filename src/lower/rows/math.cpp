@@ -145,9 +145,10 @@ Results round(Ctx& c) {
     return onnx::round(x);
   }
   // Away from zero. Just less than a half carries every half and nothing below it, also where the
-  // sum is rounded.
-  const double below_half = 0.5 - std::ldexp(1, -2 - mantissa_bits(x.dtype()));
-  return sign(x) * floor(abs(x) + below_half);
+  // sum is rounded: to f32 or f64, because a runtime may compute a 16-bit float in f32.
+  const DType wide = x.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
+  const double below_half = 0.5 - std::ldexp(1, -2 - mantissa_bits(wide));
+  return sign(x) * cast(floor(cast(abs(x), wide) + below_half), x.dtype());
 }
 
 Results rsqrt(Ctx& c) { return reciprocal(sqrt(c.in(0))); }

@@ -191,9 +191,12 @@ def _nudged(result: Any, operands: Sequence[Any], salt: Any, size: Any) -> Any:
     sign = ((bits >> 16) % 3).astype(jnp.float32) - 1.0
     unit = float(jnp.finfo(result.dtype).eps)
     step = (sign * unit).astype(result.real.dtype)
-    moved = (result + step * jnp.where(jnp.isfinite(size), size, result)).astype(result.dtype)
+    largest = jnp.where(jnp.isinf(size), jnp.finfo(result.dtype).max, result)  # parts overflow
+    size = jnp.where(jnp.isfinite(size), size, largest)
+    moved = (result + step * size).astype(result.dtype)
     real = jnp.real(result)
-    keep = (real == jnp.round(real)) & (jnp.abs(real) <= 1 / unit) & (jnp.imag(result) == 0)
+    is_small = (jnp.abs(real) <= 1 / unit) & ~(jnp.abs(size) > 1 / unit)
+    keep = (real == jnp.round(real)) & is_small & (jnp.imag(result) == 0)
     of_one = len(operands) == 1 and operands[0].dtype == result.dtype
     if of_one and jnp.shape(operands[0]) == result.shape:
         keep &= operands[0] == jnp.round(operands[0])  # log(162754.8) is 12 by rounding only
