@@ -20,6 +20,7 @@ def exact(name, fn, inputs, also=(), **options):
 GATHER = [
     exact("one row often", lambda x, i: jnp.take(x, i, axis=0, mode="clip"), [f32(1, 3), i32("B")]),
     exact("one row or NaN", lambda x, i: jnp.take(x, i, axis=0), [f32(1, 3), i32(4, lo=-2, hi=2)]),
+    exact("one element twice", lambda x: x[jnp.array([3, 3])], [f32("N")], sizes=(1, 3, 5)),
     exact(
         "take rows",
         lambda x, i: x[i],

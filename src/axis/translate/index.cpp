@@ -183,6 +183,14 @@ Pattern result_dims(const PartGather& gather, const Pattern& windows, const Patt
   return dims;
 }
 
+// Known indices may lie outside of a symbolic dim, unless they take all of it.
+bool may_leave(const Translation& t, const PartGather& gather) {
+  return std::ranges::any_of(gather.axes, [&](std::size_t axis) {
+    const Dim& size = t.in_shape()[axis];
+    return !size.is_static() && gather.slice_sizes[axis] != size;
+  });
+}
+
 // x[:, 1:, 0] and x[::2, 1::2] arrive as gathers with known indices when some dim is symbolic, and
 // x[::2] in older JAX.
 Views gather(Translation& t) {
@@ -204,9 +212,9 @@ Views gather(Translation& t) {
     is_repeated[static_cast<std::size_t>(at - indices.begin())] = false;
   }
   for (std::size_t dim = 0; dim < indices.size(); ++dim) {
-    if (is_repeated[dim] && !indices[dim].empty()) {
-      indices[dim] = {t.graph.label(t.graph.size_of(indices[dim]))};
-    }
+    if (!is_repeated[dim] || indices[dim].empty()) continue;
+    if (may_leave(t, *part)) return std::nullopt;
+    indices[dim] = {t.graph.label(t.graph.size_of(indices[dim]))};
   }
   Pattern windows;
   for (std::size_t dim = 0; dim < view.dims.size(); ++dim) {
