@@ -37,6 +37,17 @@ constexpr auto kRem = []<Number T>(T x, T y) -> T requires(!Complex<T>) {
   }
 };
 
+// jnp.floor_divide and jnp.remainder, which lowering makes of what JAX writes for them.
+constexpr auto kFloorQuotient = []<Integer T>(T x, T y) -> T {
+  const bool is_between = kRem(x, y) != 0 && ((x < 0) != (y < 0) || y == 0);
+  return is_between ? kSub(kDiv(x, y), T{1}) : kDiv(x, y);
+};
+constexpr auto kFloorRemainder = []<Integer T>(T x, T y) -> T {
+  if (y == 0) return T{0};
+  const T rest = kRem(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? kAdd(rest, y) : rest;
+};
+
 constexpr auto kAbs = []<Number T>(T x) {
   if constexpr (Complex<T>) {
     return std::abs(x);
@@ -194,6 +205,8 @@ constexpr Row kPointwiseRows[] = {
     {"div", binary<kDiv>},
     {"eq", binary<kEq>},
     {"eq_to", binary<kEqTotal>},
+    {"floor_quotient", binary<kFloorQuotient>},
+    {"floor_remainder", binary<kFloorRemainder>},
     {"ge", binary<kSwapped<kLe>>},
     {"gt", binary<kSwapped<kLt>>},
     {"imag", unary<kImag>},

@@ -253,8 +253,9 @@ void legalise(Model& model, Target target) {
 }
 
 bool avoid_faults(Model& model, Target target) {
-  if (target != Target::kOnnxRuntime) return false;
+  // The order of Cast and Transpose is the same to every other runtime.
   bool changed = cast_before_transposing(model);
+  if (target != Target::kOnnxRuntime) return changed;
   changed |= keep_scales(model);
   changed |= keep_nearly_neutral(model);
   return guard_empty_products(model) || changed;

@@ -148,7 +148,7 @@ def _run(
     jax_ran()
     model = _converted(alter(f), program, clock)
     session = _loaded(model, program, clock)
-    if session is None or not _runs_as_written(program):
+    if session is None:
         return _StopError("right")
     worst = _StopError("right")
     for turn, (values, want) in enumerate(zip(inputs, wanted, strict=True)):
@@ -245,11 +245,17 @@ def _converted(f: Any, program: Program, clock: Clock) -> onnx.ModelProto:
 
 
 def _loaded(model: onnx.ModelProto, program: Program, clock: Clock) -> Any:
-    """A session; None when the target is ONNX itself and ONNX Runtime lacks a kernel."""
+    """A session; None when the target is ONNX itself and ONNX Runtime lacks a kernel.
+
+    Nor is a model loaded that it does not run as written: it puts a Cast of its own between a
+    Transpose and a MatMul of 16 bits, and ends when it merges the three.
+    """
     try:
         clock("check", lambda: onnx.checker.check_model(model, full_check=True))
     except Exception as error:
         raise _StopError("invalid", _line(error)) from None
+    if not _runs_as_written(program):
+        return None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
