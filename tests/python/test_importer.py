@@ -199,7 +199,7 @@ def test_a_program_that_jax_cannot_compile_meets_its_error():
     """The second derivative of exp1 has a tracer among its constants, a fault of JAX."""
     second = jax.grad(jax.grad(jax.scipy.special.exp1))
     try:
-        jax.jit(second)(1.5)
+        jax.jit(second)(jnp.float32(1.5))
     except Exception as refusal:
         expected = f"{type(refusal).__name__}: {refusal}".splitlines()[0]
     else:
@@ -207,4 +207,5 @@ def test_a_program_that_jax_cannot_compile_meets_its_error():
     with pytest.raises(ConversionError) as caught:
         trace(second, [()])
     assert caught.value.code == "E074"
-    assert expected in caught.value.message
+    if jax.__version_info__ >= (0, 10):  # before, jit fails sooner than the compiler
+        assert expected in caught.value.message
