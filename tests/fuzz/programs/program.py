@@ -184,6 +184,23 @@ def module_source(program: Program) -> str:
     return f"{HEADER}\n{ALIASES}\n\n{function_source(program)}"
 
 
+class _WideLax:
+    """jax.lax where a number has more digits than its type: its bits are those of the type."""
+
+    def __getattr__(self, name: str) -> Any:
+        from jax import lax
+
+        return getattr(lax, name)
+
+    def bitcast_convert_type(self, x: Any, dtype: Any) -> Any:
+        import jax.numpy as jnp
+        from jax import lax
+
+        narrow = x.astype(jnp.float32) if x.dtype == jnp.float64 else x
+        wanted = jnp.float32 if dtype == jnp.float64 else dtype
+        return lax.bitcast_convert_type(narrow, wanted).astype(dtype)
+
+
 def namespace(wide: bool = False) -> dict[str, Any]:
     """What a program's source sees; `wide` for the run in 64 bits."""
     import jax
@@ -191,7 +208,7 @@ def namespace(wide: bool = False) -> dict[str, Any]:
     import numpy as np
     from jax import lax
 
-    names: dict[str, Any] = {"jax": jax, "jnp": jnp, "np": np, "lax": lax}
+    names: dict[str, Any] = {"jax": jax, "jnp": jnp, "np": np, "lax": _WideLax() if wide else lax}
     for short, long in DTYPES.items():
         names[short] = getattr(jnp, WIDE.get(short, long) if wide else long)
     return names
