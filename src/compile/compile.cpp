@@ -9,6 +9,7 @@
 #include "axis/graph/pointwise.h"
 #include "axis/translate/translate.h"
 #include "compile/missing.h"
+#include "compile/user_names.h"
 #include "front/repeats.h"
 #include "jaxport/error.h"
 #include "jaxport/version.h"
@@ -81,10 +82,16 @@ onnx::Model compile(const front::Module& module, const Options& options, Report*
   }
   try {
     refuse_problems(module);
-    if (!options.auto_functions) return run_stages(module, options, report);
-    front::Module marked = module;
-    marked.functions[0] = front::with_repeats_marked(std::move(marked.functions.at(0)));
-    return run_stages(marked, options, report);
+    if (options.lowerings.empty() && !options.auto_functions) {
+      return run_stages(module, options, report);
+    }
+    Options given = options;
+    given.lowerings = by_user_name(options.lowerings);
+    front::Module prepared = with_user_names(module, options.lowerings);
+    if (options.auto_functions) {
+      prepared.functions[0] = front::with_repeats_marked(std::move(prepared.functions.at(0)));
+    }
+    return run_stages(prepared, given, report);
   } catch (Error& error) {
     note_missing(error, module, options.opset, options.lowerings);
     throw;

@@ -57,6 +57,54 @@ def test_a_lowering_makes_one_node():
     assert "LeakyRelu" in converted(leaky, [("B", 3)])
 
 
+OF_JAX = {
+    # primitive: (program, inputs, ONNX op that jaxport itself would not take)
+    "tan": (lambda x: jnp.tan(x) + 1, [("B", 3)], lambda c, x, **_: c.op.Identity(c.op.Tan(x))),
+    "clamp": (
+        lambda x: jax.lax.clamp(0.0, x, 1.0),
+        [("B", 3)],
+        lambda c, low, x, high: c.op.Identity(c.op.Clip(x, low, high)),
+    ),
+    "exp": (
+        lambda x: jax.nn.softmax(x @ x.T) @ x,
+        [(4, 3)],
+        lambda c, x, **_: c.op.Identity(c.op.Exp(x)),
+    ),
+    "transpose": (
+        lambda x: x.T * 2,
+        [("B", 3)],
+        lambda c, x, permutation: c.op.Identity(c.op.Transpose(x, perm=list(permutation))),
+    ),
+    "conv_general_dilated": (
+        lambda x: jax.lax.conv(x, jnp.ones((4, 3, 2, 2)), (1, 1), "VALID") + 1,
+        [(2, 3, 6, 6)],
+        lambda c, x, w, **_: c.op.Identity(c.op.Conv(x, w)),
+    ),
+}
+WAYS = {
+    "plain": lambda f: f,
+    "jit": jax.jit,
+    "checkpoint": jax.checkpoint,
+    "cond": lambda f: lambda x: jax.lax.cond(x.sum() > 0, f, f, x),
+    "scan": lambda f: lambda x: jax.lax.scan(lambda c, _: (c, f(x)), 0, None, 3)[1],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", OF_JAX)
+def test_a_lowering_goes_before_jaxport_s_own(name, way):
+    program, inputs, lower = OF_JAX[name]
+    calls = []
+
+    @jaxport.register_lowering(name)
+    def counted(c, *operands, **params):
+        calls.append(operands)
+        return lower(c, *operands, **params)
+
+    converted(WAYS[way](program), inputs)
+    assert calls
+
+
 def test_numbers_and_arrays_are_operands():
     @jaxport.register_lowering(LEAKY)
     def lower(c, x, *, slope):

@@ -50,7 +50,7 @@ void prepare(axis::Program& program, const Options& options) {
     return found ? found : scatter_inside(graph, use);
   });
   axis::rebuild(program, fold_affine);
-  if (has_convolution(program) && !options.lowerings.contains("conv_general_dilated")) {
+  if (has_convolution(program)) {
     axis::rebuild(program, conv_bias);
     axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts&) {
       return conv_transpose(graph, use, options);

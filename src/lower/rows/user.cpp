@@ -8,8 +8,11 @@
 namespace jaxport::lower {
 namespace {
 
+constexpr std::string_view kPrefix = "user.";
+
 [[noreturn]] void misfit(const Ctx& c, std::string_view why) {
-  throw Error("E014", fmt::format("the lowering of primitive '{}' {}", c.eqn().primitive, why))
+  throw Error("E014", fmt::format("the lowering of primitive '{}' {}",
+                                  without_user_name(c.eqn().primitive), why))
       .help("see jaxport.register_lowering");
 }
 
@@ -36,6 +39,14 @@ void check_results(const Ctx& c, const Values& results) {
 }
 
 }  // namespace
+
+std::string user_name(std::string_view primitive) {
+  return fmt::format("{}{}", kPrefix, primitive);
+}
+
+std::string_view without_user_name(std::string_view name) {
+  return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
+}
 
 Values run_user_lowering(const UserLowering& lowering, Ctx& c) {
   try {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/user_names.h"
+
+#include <map>
+#include <memory>
+
+namespace jaxport::compile {
+namespace {
+
+class Renaming {
+ public:
+  explicit Renaming(const lower::UserLowerings& lowerings) : lowerings_(lowerings) {}
+
+  void function(front::Function& function) {
+    for (front::Eqn& eqn : function.eqns) {
+      if (lowerings_.contains(eqn.primitive)) eqn.primitive = lower::user_name(eqn.primitive);
+      for (auto& [name, attr] : eqn.attrs) regions(attr);
+    }
+  }
+
+ private:
+  void regions(front::Attr& attr) {
+    if (auto* region = std::get_if<front::Region>(&attr.value)) *region = renamed(*region);
+    if (auto* list = std::get_if<front::List>(&attr.value)) {
+      for (front::Attr& item : *list) regions(item);
+    }
+  }
+
+  // Equations that share a region go on sharing it.
+  front::Region renamed(const front::Region& region) {
+    if (const auto found = done_.find(region); found != done_.end()) return found->second;
+    auto copy = std::make_shared<front::Function>(*region);
+    function(*copy);
+    return done_.emplace(region, std::move(copy)).first->second;
+  }
+
+  const lower::UserLowerings& lowerings_;
+  std::map<front::Region, front::Region> done_;
+};
+
+}  // namespace
+
+front::Module with_user_names(const front::Module& module, const lower::UserLowerings& lowerings) {
+  front::Module result = module;
+  if (lowerings.empty()) return result;
+  Renaming renaming(lowerings);
+  for (front::Function& function : result.functions) renaming.function(function);
+  return result;
+}
+
+lower::UserLowerings by_user_name(const lower::UserLowerings& lowerings) {
+  lower::UserLowerings result;
+  for (const auto& [name, lowering] : lowerings) result.emplace(lower::user_name(name), lowering);
+  return result;
+}
+
+}  // namespace jaxport::compile
