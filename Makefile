@@ -66,6 +66,10 @@ $(STAMP)/system: tools/setup.sh
 	$(BIN)/python $(PIP_INSTALL) --requirement $< --constraint requirements/newest.txt
 	@touch $@
 
+.venv/.docs: requirements/docs.txt .venv/.ready
+	$(BIN)/python $(PIP_INSTALL) --requirement $<
+	@touch $@
+
 # One build folder gives the Python module, the tools and, when they run, the unit tests. The wheel
 # does not depend on JAX, so all environments install the same one.
 $(STAMP)/wheel: $(SOURCES) .venv/.ready
@@ -220,6 +224,10 @@ raising-table: build ## measure every spelling of the raising suite; rewrites do
 	PYTHONPATH=tests:tests/python $(BIN)/python -m raising
 
 # --- checks
+
+.PHONY: docs
+docs: .venv/.docs ## the documentation site in build/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 .PHONY: check-format check-python check-types check-repository format lint
 check-format: setup ## formats of C++ and Python

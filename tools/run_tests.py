@@ -34,6 +34,7 @@ PARTS = [
     Part("check-python", "ruff"),
     Part("check-types", "mypy"),
     Part("check-repository", "repository rules"),
+    Part("docs", "documentation site"),
     Part("build", "build of the package and the tools"),
     Part("wheel", "wheel for other machines", needs=("build",)),
     Part("test-unit", "unit tests", "unit-release/*.xml", ("build",)),

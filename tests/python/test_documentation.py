@@ -9,7 +9,15 @@ import re
 import pytest
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
-PAGES = ["functions.md", "inputs.md", "modules.md"]
+PAGES = [
+    "control-flow.md",
+    "dynamic-shapes.md",
+    "functions.md",
+    "inputs.md",
+    "migration.md",
+    "modules.md",
+    "quickstart.md",
+]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
