@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "front/infer.h"
 #include "front/params.h"
 #include "front/text.h"
 #include "jaxport/error.h"
@@ -10,14 +11,6 @@ namespace jaxport::front {
 namespace {
 
 using Types = std::vector<Type>;
-
-bool may_be_equal(const Type& a, const Type& b) {
-  if (a.dtype != b.dtype || a.shape.size() != b.shape.size()) return false;
-  for (std::size_t i = 0; i < a.shape.size(); ++i) {
-    if (equal(a.shape[i], b.shape[i]) == Truth::kNo) return false;
-  }
-  return true;
-}
 
 std::string to_string(const Types& types) {
   std::string text;
@@ -136,14 +129,18 @@ class Verifier {
   }
 
   void check_signatures(const Eqn& eqn) const {
-    const Types in = types_of(function_, eqn.in), out = types_of(function_, eqn.out);
-    if (eqn.primitive == "scan") return check_scan(eqn, in, out);
-    if (eqn.primitive == "while") return check_while(eqn, in, out);
-    if (eqn.primitive == "cond") return check_cond(eqn, in, out);
+    if (eqn.primitive == "scan") return check_scan(eqn, in(eqn), out(eqn));
+    if (eqn.primitive == "while") return check_while(eqn, in(eqn), out(eqn));
+    if (eqn.primitive == "cond") return check_cond(eqn, in(eqn), out(eqn));
     if (const CallRow* call = find_call(eqn.primitive)) {
-      check_signature(*get_region(eqn, call->region), call->region, in, out);
+      const Region& callee = get_region(eqn, call->region);
+      return check_signature(*callee, call->region, in(eqn), out(eqn));
     }
+    front::check_types(function_, eqn);
   }
+
+  Types in(const Eqn& eqn) const { return types_of(function_, eqn.in); }
+  Types out(const Eqn& eqn) const { return types_of(function_, eqn.out); }
 
   void check_signature(const Function& region, std::string_view name, const Types& in,
                        const Types& out) const {
@@ -159,7 +156,9 @@ class Verifier {
   }
 
   void check_cond(const Eqn& eqn, const Types& in, const Types& out) const {
-    if (in.empty()) fail("cond needs an index as its first operand");
+    const bool has_index = !in.empty() && in[0].shape.empty() &&
+                           (is_integer(in[0].dtype) || in[0].dtype == DType::kBool);
+    if (!has_index) fail("cond needs an index as its first operand");
     for (const Region& branch : CondParams::read(eqn).branches) {
       check_signature(*branch, "branches", slice(in, 1, in.size() - 1), out);
     }
@@ -189,9 +188,12 @@ class Verifier {
   }
 
   // Without their leading axis: what one step of a scan sees.
-  Types steps(Types types) const {
+  Types steps(Types types, const Dim& length) const {
     for (Type& type : types) {
       if (type.shape.empty()) fail("a scalar is scanned over");
+      if (equal(type.shape[0], length) == Truth::kNo) {
+        fail(fmt::format("a scan of length {} goes over {}", length.str(), front::to_string(type)));
+      }
       type.shape.erase(type.shape.begin());
     }
     return types;
@@ -202,9 +204,10 @@ class Verifier {
     if (scan.first_x() > in.size()) fail("more constants and carries than operands");
     if (scan.carries > out.size()) fail("more carries than results");
     const std::size_t xs = in.size() - scan.first_x(), ys = out.size() - scan.carries;
-    check_signature(*scan.body, "jaxpr",
-                    concat(slice(in, 0, scan.first_x()), steps(slice(in, scan.first_x(), xs))),
-                    concat(slice(out, 0, scan.carries), steps(slice(out, scan.carries, ys))));
+    check_signature(
+        *scan.body, "jaxpr",
+        concat(slice(in, 0, scan.first_x()), steps(slice(in, scan.first_x(), xs), scan.length)),
+        concat(slice(out, 0, scan.carries), steps(slice(out, scan.carries, ys), scan.length)));
   }
 
   const Module& module_;
