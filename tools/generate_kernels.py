@@ -1,18 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes src/target/kernels.inc from the registry of kernels in the onnxruntime package.
+"""Writes src/target/kernels.inc from the registries of kernels of many versions of ONNX Runtime.
 
-With --check nothing is written: the exit code is 1 when the committed file is stale.
+Each version of tools/runtime_versions.py is installed into a folder of its own and asked. With
+--check nothing is installed or written: the exit code is 1 when the committed file does not say
+what the onnxruntime of this environment says.
 """
 
 import argparse
+import base64
+import json
+import os
+import re
+import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-import onnxruntime
 from generate_schemas import (
     DTYPE_OF_TENSOR,
+    NEWEST_OPSET,
     OLDEST_OPSET,
     Table,
     array,
@@ -20,43 +28,65 @@ from generate_schemas import (
     schemas_in_force,
 )
 from onnx import TensorProto, defs, helper
-from onnxruntime.capi import onnxruntime_pybind11_state as registry
+from runtime_versions import RELEASES, ROOT, environment, minor
 
-OUT = Path(__file__).resolve().parent.parent / "src" / "target" / "kernels.inc"
-CPU = "CPUExecutionProvider"
+OUT = ROOT / "src" / "target" / "kernels.inc"
+READER = Path(__file__).resolve().parent / "read_registry.py"
 OPEN_END = 2**31 - 1  # the last opset of a kernel that is still in force
+PROBED_DTYPES = {"kF32": TensorProto.FLOAT, "kF64": TensorProto.DOUBLE}
+OLDEST_IR, NEWEST_IR = 8, 20  # that are asked for
 
-Masks = dict[str, int]  # type variable -> bit i: DType i is allowed
+Types = tuple[tuple[str, int], ...]  # type variable, bit i: DType i is allowed; sorted
+Kernel = tuple[str, int, Types]  # op, the opset of its schema
 
 
 class Registry:
-    """What ONNX Runtime says about its schemas and its kernels for the CPU."""
+    """What one version of ONNX Runtime says about its schemas and its kernels for the CPU."""
 
-    def __init__(self) -> None:
-        self._numbers = dtype_numbers()
+    def __init__(self, env: dict[str, str]) -> None:
+        probes = {name: base64.b64encode(model).decode() for name, model in PROBES.items()}
+        run = subprocess.run(
+            [sys.executable, READER], env=env, input=json.dumps(probes), text=True,
+            stdout=subprocess.PIPE, check=True,
+        )  # fmt: skip
+        answer: dict[str, Any] = json.loads(run.stdout)
+        self.version = minor(answer["version"])
+        self.loaded = set(answer["loads"])
         self._since: dict[str, list[int]] = {}
-        for schema in registry.get_all_operator_schema():
-            if schema.domain == "":
-                self._since.setdefault(schema.name, []).append(schema.since_version)
-        self._kernels: dict[str, list[registry.KernelDef]] = {}
-        for kernel in registry.get_all_opkernel_def():
-            if kernel.domain == "" and kernel.provider == CPU:
-                self._kernels.setdefault(kernel.op_name, []).append(kernel)
+        for op, since in answer["schemas"]:
+            self._since.setdefault(op, []).append(since)
+        self._kernels: dict[str, list[tuple[int, int, dict[str, list[str]]]]] = {}
+        for op, first, last, types in answer["kernels"]:
+            self._kernels.setdefault(op, []).append((first, last, types))
 
-    def mask(self, types: Iterable[str]) -> int:
-        names = (DTYPE_OF_TENSOR.get(text) for text in types)
-        return sum({1 << self._numbers[name] for name in names if name is not None})
+    @property
+    def newest_opset(self) -> int:
+        opsets = range(OLDEST_OPSET, NEWEST_OPSET + 1)
+        return max(opset for opset in opsets if f"opset {opset}" in self.loaded)
 
-    def kernels(self, schema: defs.OpSchema) -> list[Masks]:
-        """The kernels that ONNX Runtime looks at for a node of this schema."""
-        known = [v for v in self._since.get(schema.name, ()) if v <= schema.since_version]
+    @property
+    def newest_ir(self) -> int:
+        return max(ir for ir in range(OLDEST_IR, NEWEST_IR + 1) if f"IR {ir}" in self.loaded)
+
+    def kernels(self, schema: defs.OpSchema) -> list[Types]:
+        """What runs a node of this schema: kernels, or the function body of the op."""
+        opset = schema.since_version
+        known = [since for since in self._since.get(schema.name, ()) if since <= opset]
+        if not known or opset > self.newest_opset:
+            return []
         variables = {constraint.type_param_str for constraint in schema.type_constraints}
         rows = []
-        for kernel in self._kernels.get(schema.name, ()):
-            if known and serves(*kernel.version_range, max(known)):
-                constraints = kernel.type_constraints.items()
-                rows.append({v: self.mask(types) for v, types in constraints if v in variables})
-        return merged(rows)
+        for first, last, types in self._kernels.get(schema.name, ()):
+            if serves(first, last, max(known)):
+                rows.append({v: mask(names) for v, names in types.items() if v in variables})
+        merged_rows = merged(rows) or self._function_kernels(schema)
+        return [tuple(sorted(row.items())) for row in merged_rows]
+
+    def _function_kernels(self, schema: defs.OpSchema) -> list[dict[str, int]]:
+        dtypes = sum(
+            1 << NUMBERS[name] for name in PROBED_DTYPES if probe_name(schema, name) in self.loaded
+        )
+        return [{schema.type_constraints[0].type_param_str: dtypes}] if dtypes else []
 
 
 def serves(first: int, last: int, since: int) -> bool:
@@ -67,9 +97,14 @@ def serves(first: int, last: int, since: int) -> bool:
     return first == since or (first < since <= last and last != OPEN_END)
 
 
-def merged(rows: list[Masks]) -> list[Masks]:
+def mask(types: Iterable[str]) -> int:
+    names = (DTYPE_OF_TENSOR.get(text) for text in types)
+    return sum({1 << NUMBERS[name] for name in names if name is not None})
+
+
+def merged(rows: list[dict[str, int]]) -> list[dict[str, int]]:
     """The same combinations of dtypes in fewer rows: rows that differ in one variable are one."""
-    result: list[Masks] = []
+    result: list[dict[str, int]] = []
     for row in rows:
         for other in result:
             differing = [v for v in row if row[v] != other.get(v)]
@@ -82,96 +117,150 @@ def merged(rows: list[Masks]) -> list[Masks]:
     return result
 
 
-def function_kernels(schema: defs.OpSchema) -> list[Masks]:
-    """The dtypes in which ONNX Runtime runs an op of one type variable by its function body.
+# --- models that a version loads or does not
+
+
+def has_simple_body(schema: defs.OpSchema) -> bool:
+    """Whether an op of one type variable is a function that loads() can try.
 
     Only f32 and f64 are asked for: a body in f16 runs too, with casts around each of its nodes.
     """
     has_body = schema.has_function or schema.has_context_dependent_function
     required = [attr for attr in schema.attributes.values() if attr.required]
     are_counts = all(attr.type == defs.OpSchema.AttrType.INT for attr in required)
-    if not has_body or not are_counts or len(schema.type_constraints) != 1:
-        return []
-    (constraint,) = schema.type_constraints
-    numbers = dtype_numbers()
-    probes = (("kF32", TensorProto.FLOAT), ("kF64", TensorProto.DOUBLE))
-    mask = sum(1 << numbers[name] for name, dtype in probes if loads(schema, dtype))
-    return [{constraint.type_param_str: mask}] if mask else []
+    return has_body and are_counts and len(schema.type_constraints) == 1
 
 
-def loads(schema: defs.OpSchema, dtype: int) -> bool:
+def probe_name(schema: defs.OpSchema, dtype: str) -> str:
+    return f"{schema.name} {schema.since_version} {dtype}"
+
+
+def probe(op: str, dtype: int, opset: int, ir: int = OLDEST_IR) -> bytes:
+    schema = defs.get_schema(op, opset)
     inputs = [f"x{i}" for i in range(schema.min_input)]
     counts = {attr.name: 1 for attr in schema.attributes.values() if attr.required}
     shape = None if counts else ["N"]
     graph = helper.make_graph(
-        [helper.make_node(schema.name, inputs, ["y"], **counts)],
+        [helper.make_node(op, inputs, ["y"], **counts)],
         "probe",
         [helper.make_tensor_value_info(name, dtype, shape) for name in inputs],
         [helper.make_tensor_value_info("y", dtype, shape)],
     )
-    opset = helper.make_opsetid("", max(schema.since_version, OLDEST_OPSET))
-    model = helper.make_model(graph, opset_imports=[opset], ir_version=10)
-    try:
-        onnxruntime.InferenceSession(model.SerializeToString(), providers=[CPU])
-    except Exception:  # the package has one type for each status, without a common base
-        return False
-    return True
+    opsets = [helper.make_opsetid("", opset)]
+    model: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=ir).SerializeToString()
+    return model
 
 
+def probes() -> dict[str, bytes]:
+    models = {}
+    for opset in range(OLDEST_OPSET, NEWEST_OPSET + 1):
+        models[f"opset {opset}"] = probe("Abs", TensorProto.FLOAT, opset)
+    for ir in range(OLDEST_IR, NEWEST_IR + 1):
+        models[f"IR {ir}"] = probe("Abs", TensorProto.FLOAT, OLDEST_OPSET, ir)
+    for schema in filter(has_simple_body, schemas_in_force()):
+        for name, dtype in PROBED_DTYPES.items():
+            opset = max(schema.since_version, OLDEST_OPSET)
+            models[probe_name(schema, name)] = probe(schema.name, dtype, opset)
+    return models
+
+
+# --- the table
+
+HEADER = """\
+// SPDX-License-Identifier: Apache-2.0
+// Generated by tools/generate_kernels.py from the kernel registries of onnxruntime {} to {}. Do
+// not edit.
+"""
 SLICES = """\
 constexpr std::span<const onnx::TypeConstraint> types(std::size_t first, std::size_t count) {
   return std::span(kTypes).subspan(first, count);
 }
 """
-ROWS = """\
-constexpr std::span<const Kernel> kernels(std::size_t first, std::size_t count) {
-  return std::span(kKernels).subspan(first, count);
-}
-"""
 
 
-def kernels_text() -> str:
-    source = Registry()
-    types, kernels = Table(), Table()
+def number(version: str) -> int:
+    """131 for 1.31."""
+    major, minor_number = version.split(".")
+    return 100 * int(major) + int(minor_number)
+
+
+def spans(versions: list[str], present: list[bool]) -> Iterator[tuple[int, str]]:
+    """First and last version of each stretch; one that reaches the newest version has no end."""
+    first = None
+    for version, is_there, is_next in zip(versions, present, [*present[1:], False], strict=True):
+        if is_there and first is None:
+            first = number(version)
+        if first is not None and not is_next:
+            yield first, "kOpen" if version == versions[-1] else str(number(version))
+            first = None
+
+
+def kernels_text(registries: list[Registry]) -> str:
+    versions = [registry.version for registry in registries]
+    releases = [f"{{{number(r.version)}, {r.newest_opset}, {r.newest_ir}}}" for r in registries]
+    types = Table()
     rows = []
     for schema in schemas_in_force():
-        masks = source.kernels(schema) or function_kernels(schema)
-        if not masks:
-            continue
-        kernel_rows = []
-        for row in masks:
-            slice_ = types.slice_of(f'{{"{v}", 0x{row[v]:08x}}}' for v in sorted(row))
-            kernel_rows.append(f"{{types({slice_})}}")
-        rows.append(
-            f'{{"{schema.name}", {schema.since_version}, kernels({kernels.slice_of(kernel_rows)})}}'
-        )
-    release = ".".join(onnxruntime.__version__.split(".")[:2])
+        found = [registry.kernels(schema) for registry in registries]
+        kernels = dict.fromkeys(kernel for of_version in found for kernel in of_version)
+        for kernel in kernels:
+            slice_ = types.slice_of(f'{{"{v}", 0x{dtypes:08x}}}' for v, dtypes in kernel)
+            for first, last in spans(versions, [kernel in of_version for of_version in found]):
+                since = schema.since_version
+                rows.append(f'{{"{schema.name}", {since}, {first}, {last}, types({slice_})}}')
     return "\n".join(
         [
-            "// SPDX-License-Identifier: Apache-2.0\n"
-            "// Generated by tools/generate_kernels.py from the kernel registry of onnxruntime "
-            f"{release}. Do not edit.\n",
+            HEADER.format(versions[0], versions[-1]),
+            "// Oldest first.",
+            array("Release", "kReleases", releases),
             array("onnx::TypeConstraint", "kTypes", types.rows),
             SLICES,
-            array("Kernel", "kKernels", kernels.rows),
-            ROWS,
             "// Sorted by op, then by the opset of the schema.",
-            array("KernelEntry", "kEntries", rows),
+            array("KernelRow", "kKernelRows", rows),
         ]
     )
+
+
+def committed_kernels(text: str, version: int) -> set[Kernel]:
+    """The kernels that a generated file has for one version."""
+    types = [(v, int(bits, 16)) for v, bits in re.findall(r'\{"(\w+)", (0x\w+)\}', text)]
+    row = re.compile(r'\{"(\w+)", (\d+), (\d+), (\w+),\s+types\((\d+),\s+(\d+)\)\}')
+    kernels = set()
+    for op, since, first, last, start, count in row.findall(text):
+        if int(first) <= version and (last == "kOpen" or version <= int(last)):
+            of_kernel = types[int(start) : int(start) + int(count)]
+            kernels.add((op, int(since), tuple(of_kernel)))
+    return kernels
+
+
+def check() -> str:
+    """What is wrong with the committed file; "" if nothing is."""
+    installed = Registry(dict(os.environ))
+    if installed.version not in RELEASES:
+        return f"tools/runtime_versions.py does not list onnxruntime {installed.version}"
+    text = OUT.read_text() if OUT.exists() else ""
+    schemas = schemas_in_force()
+    have = {(s.name, s.since_version, types) for s in schemas for types in installed.kernels(s)}
+    version = number(installed.version)
+    release = f"{{{version}, {installed.newest_opset}, {installed.newest_ir}}}"
+    if have == committed_kernels(text, version) and release in text:
+        return ""
+    return "src/target/kernels.inc is stale: run tools/generate_kernels.py"
+
+
+NUMBERS = dtype_numbers()
+PROBES = probes()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="only compare; exit 1 when stale")
-    check = parser.parse_args().check
-    onnxruntime.set_default_logger_severity(4)  # a probe that does not load is an answer
-    text = kernels_text()
-    if not check:
-        OUT.write_text(text)
-    elif not OUT.exists() or OUT.read_text() != text:
-        print("src/target/kernels.inc is stale: run tools/generate_kernels.py", file=sys.stderr)
-        return 1
+    if parser.parse_args().check:
+        problem = check()
+        if problem:
+            print(problem, file=sys.stderr)
+        return 1 if problem else 0
+    OUT.write_text(kernels_text([Registry(environment(version)) for version in RELEASES]))
     return 0
 
 

@@ -64,6 +64,10 @@ class Model:
         """Counts of nodes, ops, parameters and bytes."""
 
     @property
+    def requires(self) -> str:
+        """The oldest runtime that was kept in mind."""
+
+    @property
     def stage_times(self) -> dict[str, float]:
         """Seconds spent in each stage of the compiler."""
 
@@ -75,6 +79,9 @@ class Model:
 
 def compile(module: Module, opset: int, model_name: str, raise_: bool, normalization_mode: str, without_rules: Sequence[str], target: str, lowerings: dict, auto_functions: bool = False, most_unrolled_layers: int | None = None) -> Model:
     """Compiles a program to ONNX; other Python threads run meanwhile."""
+
+def newest_opset(target: str) -> int:
+    """The newest opset that a target runs."""
 
 def calls() -> list[str]:
     """The primitives that only call a nested jaxpr."""

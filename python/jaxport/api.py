@@ -32,7 +32,7 @@ def to_onnx(
     inputs: Inputs,
     input_params: Mapping[str, Any] | None = None,
     model_name: str = "jax_model",
-    opset: int = 23,
+    opset: int | Literal["auto"] = 23,
     *,
     enable_double_precision: bool = False,
     record_primitive_calls_file: str | None = None,
@@ -49,7 +49,7 @@ def to_onnx(
     raise_: bool = True,
     without_rules: Sequence[str] = (),
     report: WantedReport = None,
-    target: Literal["onnxruntime", "onnx"] = "onnxruntime",
+    target: str = "onnxruntime",
     functions: Literal["marked", "auto"] = "marked",
     unroll_layers: int | None = None,
     external_data_threshold: int = EXTERNAL_DATA_THRESHOLD,
@@ -68,7 +68,7 @@ def to_onnx(
             if the function can be traced without their values; otherwise, as everything else, they
             are constants of the model, and the report says so.
         model_name: the name of the ONNX graph.
-        opset: the ONNX opset to write, 16 to 26.
+        opset: the ONNX opset to write, 16 to 26; "auto" is the newest that the target runs.
         enable_double_precision: trace with 64-bit types; shapes alone then mean float64.
         record_primitive_calls_file: a file for the traced program: each primitive with its
             operands, types, parameters and source line, as .jir text.
@@ -96,8 +96,10 @@ def to_onnx(
         without_rules: rules to leave out, by name, such as "attention"; docs/raising.md lists them.
         report: what was raised, and what nearly was and why not: a file name (JSON if it ends in
             .json, else text), a function that gets a jaxport.Report, or True to print it.
-        target: "onnxruntime" computes in wider dtypes where ONNX Runtime has no kernel for a dtype;
-            "onnx" uses all that the specification allows.
+        target: what must run the model. "onnxruntime" is every version of ONNX Runtime that loads
+            the opset, "onnxruntime>=1.28" those from 1.28 on, "onnxruntime==1.20" that one,
+            "onnxruntime-web" the same in a browser. Where one of them has no kernel for a dtype,
+            the model computes in a wider one. "onnx" uses all that the specification allows.
         functions: "marked" makes functions of the calls that jaxport.onnx_function marks; "auto"
             also of what the program repeats, such as the layers of a transformer.
         unroll_layers: up to so many steps of a scan over large constant weights, such as the layers
@@ -111,6 +113,8 @@ def to_onnx(
         ConversionError: with a code, the place in the user's code and what to do next.
     """
     return_mode = _choice("return_mode", return_mode, _RETURN_MODES)
+    if opset == "auto":
+        opset = _core.newest_opset(target)
     _check_options(opset, return_mode, output_path)
     normalization_mode = _choice("normalization_mode", normalization_mode, _NORMALIZATION_MODES)
     export_mode = _choice("export_mode", export_mode, _EXPORT_MODES)

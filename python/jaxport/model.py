@@ -119,6 +119,11 @@ class Model:
         return self._compiled.stats()
 
     @property
+    def requires(self) -> str:
+        """The oldest runtime that was kept in mind, such as "onnxruntime>=1.23"."""
+        return self._compiled.requires
+
+    @property
     def stage_times(self) -> dict[str, float]:
         """Seconds in each stage of the compiler."""
         return self._compiled.stage_times

@@ -24,7 +24,11 @@ nb::dict as_keywords(const tool::ConvertArguments& a) {
   keywords["remarks"] = a.remarks;
   nb::dict options;  // of to_onnx
   options["enable_double_precision"] = a.double_precision;
-  options["opset"] = a.compile.opset;
+  if (a.compile.opset == tool::kAutoOpset) {
+    options["opset"] = "auto";
+  } else {
+    options["opset"] = a.compile.opset;
+  }
   options["model_name"] = a.compile.model_name;
   options["target"] = a.target;
   options["normalization_mode"] = a.normalization_mode;

@@ -103,6 +103,17 @@ std::vector<std::tuple<std::string, std::string, std::string>> findings_of(
   return result;
 }
 
+std::string requirement_of(const CompiledModel& compiled) {
+  const auto& metadata = compiled.model.metadata;
+  const auto found =
+      std::ranges::find(metadata, compile::kRequires, &std::pair<std::string, std::string>::first);
+  return found == metadata.end() ? "" : found->second;
+}
+
+int newest_opset(std::string_view target) {
+  return target::newest_opset(target::target_from_name(target));
+}
+
 std::string render_error(std::string code, std::string message, std::string source,
                          std::string equation, const std::vector<std::string>& notes,
                          std::string help) {
@@ -152,6 +163,7 @@ void define_model(nb::module_& m) {
           "text", [](const CompiledModel& compiled) { return onnx::print(compiled.model); },
           ReleaseLock(), "The model in ONNX's text syntax.")
       .def("stats", &stats_of, "Counts of nodes, ops, parameters and bytes.")
+      .def_prop_ro("requires", &requirement_of, "The oldest runtime that was kept in mind.")
       .def_prop_ro("stage_times", &stage_times, "Seconds spent in each stage of the compiler.")
       .def_prop_ro(
           "findings", &findings_of,
@@ -161,6 +173,7 @@ void define_model(nb::module_& m) {
         nb::arg("target"), nb::arg("lowerings"), nb::arg("auto_functions") = false,
         nb::arg("most_unrolled_layers") = nb::none(),
         "Compiles a program to ONNX; other Python threads run meanwhile.");
+  m.def("newest_opset", &newest_opset, nb::arg("target"), "The newest opset that a target runs.");
   m.def(
       "calls",
       [] {

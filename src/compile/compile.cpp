@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "axis/graph/graph.h"
@@ -38,25 +39,33 @@ class Clock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+// What a reader of the model may want to know before it is run. Fields that are newer than the IR
+// version of an old runtime are skipped by it.
+void describe(onnx::Model& model, int opset, const target::Target& target) {
+  model.producer_version = kVersion;
+  model.ir_version = std::min<std::int64_t>(model.ir_version, target::newest_ir_version(target));
+  model.metadata.emplace_back(kRequires, target::requirement(target, opset));
+}
+
 onnx::Model run_stages(const front::Module& module, const Options& options, Report* report) {
   Clock clock(report);
-  axis::Program program =
-      axis::build(module, module.functions.at(0), target::preferences(options.target),
-                  {options.most_unrolled_layers, options.auto_functions});
+  const target::Target target = target::for_opset(options.target, options.opset);
+  axis::Program program = axis::build(module, module.functions.at(0), target::preferences(target),
+                                      {options.most_unrolled_layers, options.auto_functions});
   clock.lap("axis");
   const auto remarks = raise::raise(program, options.raise);
   if (report) report->findings = findings(program, remarks);
   clock.lap("raise");
-  onnx::Model model = lower::lower(program, {options.opset, options.model_name, options.target,
+  onnx::Model model = lower::lower(program, {options.opset, options.model_name, target,
                                              options.native_norms, options.lowerings});
-  model.producer_version = kVersion;
   clock.lap("lower");
-  target::legalise(model, options.target);
+  target::legalise(model, target);
   clock.lap("target");
   pass::run_all(model);
-  if (target::avoid_faults(model, options.target)) pass::remove_dead_code(model);
+  if (target::avoid_faults(model, target)) pass::remove_dead_code(model);
   pass::make_functions(model);
   clock.lap("passes");
+  describe(model, options.opset, target);
   onnx::name_values(model);
   onnx::verify(model, "compile");
   clock.lap("names");

@@ -28,6 +28,9 @@ struct Options {
   std::optional<std::int64_t> most_unrolled_layers = {};  // see axis::Unrolling
 };
 
+// In the metadata of a model: what it needs to run, such as "onnxruntime>=1.23".
+constexpr std::string_view kRequires = "jaxport.requires";
+
 // "auto", "prefer_native" or "force_decomposed", checked by the caller.
 void set_normalization_mode(Options& options, std::string_view mode);
 

@@ -60,6 +60,21 @@ std::optional<Value> extreme(Builder& op, const Node& node, std::string_view fin
   return reduction->keeps_dims ? x : op.Squeeze(x, op.ints(reduction->axes));
 }
 
+// Where the largest or the smallest element is. TopK has it in integers of 64 bits, which ArgMax
+// takes from ONNX Runtime 1.20 on; of equal elements both find the first.
+std::optional<Value> first_extreme(Builder& op, const Node& node, bool is_largest) {
+  const auto number = [&](std::string_view name, std::int64_t otherwise) {
+    const onnx::Attribute* attr = node.attr(name);
+    return attr == nullptr ? otherwise : std::get<std::int64_t>(attr->value);
+  };
+  if (number("select_last_index", 0) != 0) return std::nullopt;
+  const std::int64_t axis = number("axis", 0);
+  const Value x(&op, node.in[0]);
+  const Value place =
+      op.call_n("TopK", {x, op.ints({1})}, 2, {{"axis", axis}, {"largest", is_largest ? 1 : 0}})[1];
+  return number("keepdims", 1) != 0 ? place : op.Squeeze(place, op.ints({axis}));
+}
+
 // The product along an axis, by a Scan that multiplies. ONNX Runtime refuses a Scan over no steps:
 // where the size is known at run time only, there is one more element.
 Value product(Builder& op, Value x, std::int64_t axis) {
@@ -71,8 +86,7 @@ Value product(Builder& op, Value x, std::int64_t axis) {
     shape.push_back(x.shape()[i]);
   }
   const Value one = op.call_with_shape(
-      "Expand", {op.constant(int_scalar(x.dtype(), 1)), op.Gather(op.Shape(x), op.ints(others))},
-      {}, shape);
+      "Expand", {onnx::like(x, 1), op.Gather(op.Shape(x), op.ints(others))}, {}, shape);
   if (!x.shape()[static_cast<std::size_t>(axis)].is_static()) {
     const onnx::Values parts{op.Unsqueeze(one, op.ints({axis})), x};
     x = op.Concat(parts, Args{{"axis", axis}});
@@ -130,6 +144,13 @@ std::optional<Value> compose_reduce_max(Builder& op, const Node& node) {
 }
 std::optional<Value> compose_reduce_min(Builder& op, const Node& node) {
   return extreme(op, node, "ArgMin");
+}
+
+std::optional<Value> compose_arg_max(Builder& op, const Node& node) {
+  return first_extreme(op, node, true);
+}
+std::optional<Value> compose_arg_min(Builder& op, const Node& node) {
+  return first_extreme(op, node, false);
 }
 
 std::optional<Value> compose_reduce_prod(Builder& op, const Node& node) {

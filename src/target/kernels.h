@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of ONNX Runtime's CPU provider, generated from its registry by
+// The kernels of ONNX Runtime's CPU provider by version, generated from its registries by
 // tools/generate_kernels.py.
 #pragma once
 
@@ -13,19 +13,24 @@
 
 namespace jaxport::target {
 
+// A version of ONNX Runtime and the newest opset and IR version that it loads.
+struct Release {
+  int version;
+  int opset;
+  int ir;
+};
+std::span<const Release> releases();  // oldest first
+bool has(const Target& target, const Release& release);
+
 // The dtypes that one kernel takes for the type variables of its schema; others are free.
 struct Kernel {
-  std::span<const onnx::TypeConstraint> types;
-};
-struct KernelEntry {
-  std::string_view op;
-  std::uint8_t since;  // of the schema
-  std::span<const Kernel> kernels;
+  std::vector<onnx::TypeConstraint> types;
 };
 
-// The kernels that the target has for the ops of a schema; the schema itself for Target::kOnnx.
-std::vector<Kernel> kernels_of(Target target, const onnx::Schema& schema);
+// The kernels that all versions of the target have for the ops of a schema; the schema itself for
+// Target::kOnnx. The target is one of for_opset().
+const std::vector<Kernel>& kernels_of(const Target& target, const onnx::Schema& schema);
 
-bool takes(const Kernel& kernel, std::string_view variable, DType dtype);
+bool takes(std::span<const onnx::TypeConstraint> types, std::string_view variable, DType dtype);
 
 }  // namespace jaxport::target

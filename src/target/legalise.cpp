@@ -34,7 +34,7 @@ using onnx::ValueId;
 // What a composition is built of is legalised in the next round.
 constexpr int kMostRounds = 4;
 
-bool all_run(const Model& model, Target target, const Magnitudes& magnitudes) {
+bool all_run(const Model& model, const Target& target, const Magnitudes& magnitudes) {
   bool ok = true;
   onnx::for_each_graph(model.graph, [&](const Graph& graph) {
     for (const Node& node : graph.nodes) {
@@ -68,7 +68,7 @@ Tensor converted(const Tensor& tensor, const WideForm& form) {
 
 class Legaliser {
  public:
-  Legaliser(Model& model, Target target, const Magnitudes& magnitudes)
+  Legaliser(Model& model, const Target& target, const Magnitudes& magnitudes)
       : model_(model), target_(target), magnitudes_(magnitudes) {}
 
   void run() {
@@ -201,61 +201,66 @@ class Legaliser {
       const bool known = id != kAbsent && model_.values[id].type;
       in.push_back({known ? &*model_.values[id].type : nullptr, nullptr});
     }
-    throw Error("E013", fmt::format("{} cannot compute {}",
-                                    target_ == Target::kOnnx ? "ONNX" : "ONNX Runtime",
+    const bool is_onnx = target_.runtime == Runtime::kOnnx;
+    const std::optional<int> version = newer_version_for(node);
+    throw Error("E013", fmt::format("{}{} cannot compute {}", is_onnx ? "ONNX" : "ONNX Runtime",
+                                    version ? " " + version_text(target_.oldest) : "",
                                     onnx::describe(node, in)))
         .at(model_.origins[node.origin].source)
-        .help("convert the operands to another dtype before this operation");
+        .help("convert the operands to another dtype before this operation" +
+              (version ? fmt::format(", or use target 'onnxruntime>={}'", version_text(*version))
+                       : ""));
+  }
+
+  // The version from which on the target would run a node that it does not run.
+  std::optional<int> newer_version_for(const Node& node) const {
+    for (const Release& release : releases()) {
+      const Target newer{target_.runtime, release.version, target_.newest};
+      if (has(target_, release) && widenings_for(model_, node, newer, magnitudes_))
+        return release.version;
+    }
+    return std::nullopt;
   }
 
   Model& model_;
-  Target target_;
+  const Target& target_;
   const Magnitudes& magnitudes_;
   std::map<std::pair<ValueId, DType>, ValueId> wide_;  // exact results in wide dtypes
 };
 
 }  // namespace
 
-Target target_from_name(std::string_view name) {
-  if (name == "onnxruntime") return Target::kOnnxRuntime;
-  if (name == "onnx") return Target::kOnnx;
-  throw Error("E079", fmt::format("target '{}' is unknown", name))
-      .help("use 'onnxruntime', or 'onnx' for a model that keeps to the specification alone");
-}
-
-const Preferences& preferences(Target target) {
-  return target == Target::kOnnxRuntime ? kOnnxRuntimePreferences : kOnnxPreferences;
-}
-
-bool runs(Target target, std::string_view op, int opset, DType dtype) {
+bool runs(const Target& target, std::string_view op, int opset, DType dtype) {
   const onnx::Schema* schema = onnx::find_schema(op, opset);
   if (schema == nullptr || schema->inputs.empty()) return false;
   const auto allows = [&](const onnx::Formal& formal) {
-    return takes({schema->types}, formal.type, dtype);
+    return takes(schema->types, formal.type, dtype);
   };
   if (!allows(schema->inputs[0])) return false;
-  return std::ranges::any_of(kernels_of(target, *schema), [&](const Kernel& kernel) {
+  const auto& kernels = kernels_of(for_opset(target, opset), *schema);
+  return std::ranges::any_of(kernels, [&](const Kernel& kernel) {
     return std::ranges::all_of(schema->inputs, [&](const onnx::Formal& formal) {
-      return !allows(formal) || takes(kernel, formal.type, dtype);
+      return !allows(formal) || takes(kernel.types, formal.type, dtype);
     });
   });
 }
 
-void legalise(Model& model, Target target) {
+void legalise(Model& model, const Target& target) {
   const std::int64_t opset = model.opset();
   if (opset < onnx::kOldestOpset || opset > onnx::kNewestOpset) return;
+  const Target versions = for_opset(target, static_cast<int>(opset));
   for (int round = 0; round < kMostRounds; ++round) {
     const Magnitudes magnitudes(model);
-    if (all_run(model, target, magnitudes)) return;
-    Legaliser(model, target, magnitudes).run();
+    if (all_run(model, versions, magnitudes)) return;
+    Legaliser(model, versions, magnitudes).run();
   }
   throw Error("BUG", "the model does not become legal");
 }
 
-bool avoid_faults(Model& model, Target target) {
+bool avoid_faults(Model& model, const Target& target) {
   // The order of Cast and Transpose is the same to every other runtime.
   bool changed = cast_before_transposing(model);
-  if (target != Target::kOnnxRuntime) return changed;
+  if (target.runtime != Runtime::kOnnxRuntime) return changed;
   changed |= keep_scales(model);
   changed |= keep_nearly_neutral(model);
   return guard_empty_products(model) || changed;

@@ -128,7 +128,7 @@ OpConduct conduct_of_node(const Node& node) {
 
 class Widener {
  public:
-  Widener(const Schema& schema, const Node& node, Target target, const Signature& signature)
+  Widener(const Schema& schema, const Node& node, const Target& target, const Signature& signature)
       : schema_(schema), node_(node), target_(target), signature_(signature) {}
 
   std::optional<Widenings> for_kernel(const Kernel& kernel) const {
@@ -145,8 +145,9 @@ class Widener {
  private:
   bool takes_dtype(const Kernel& kernel, const Binding& binding, DType dtype) const {
     const std::string_view variable = binding.variable;
-    if (!takes(kernel, variable, dtype) || !takes({schema_.types}, variable, dtype)) return false;
-    return target_ == Target::kOnnx || variable != signature_.main_variable() ||
+    if (!takes(kernel.types, variable, dtype) || !takes(schema_.types, variable, dtype))
+      return false;
+    return target_.runtime == Runtime::kOnnx || variable != signature_.main_variable() ||
            !is_flawed(node_, dtype, binding.bits);
   }
 
@@ -168,13 +169,13 @@ class Widener {
 
   const Schema& schema_;
   const Node& node_;
-  Target target_;
+  const Target& target_;
   const Signature& signature_;
 };
 
 }  // namespace
 
-std::optional<Widenings> widenings_for(const Model& model, const Node& node, Target target,
+std::optional<Widenings> widenings_for(const Model& model, const Node& node, const Target& target,
                                        const Magnitudes& magnitudes) {
   const Schema& schema = onnx::require_schema(node.op, static_cast<int>(model.opset()));
   if (schema.op == "Constant") return Widenings{};  // ONNX Runtime turns it into an initializer

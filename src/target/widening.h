@@ -23,9 +23,10 @@ struct Widening {
 };
 using Widenings = std::vector<Widening>;  // empty: the node runs as it is
 
-// The cheapest way to run a node of ai.onnx; nullopt when no widening helps.
+// The cheapest way to run a node of ai.onnx on a target of for_opset(); nullopt when no widening
+// helps.
 std::optional<Widenings> widenings_for(const onnx::Model& model, const onnx::Node& node,
-                                       Target target, const Magnitudes& magnitudes);
+                                       const Target& target, const Magnitudes& magnitudes);
 
 // The widening that applies to operand or result `index`; nullptr when it stays.
 const Widening* widening_of(const Widenings& widenings, std::span<const onnx::Formal> formals,

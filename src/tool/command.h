@@ -19,6 +19,8 @@ constexpr int kOk = 0, kFound = 1, kFailed = 2;
 
 using Run = std::function<int()>;
 
+constexpr int kAutoOpset = 0;  // the newest that the target runs
+
 struct ConvertArguments {
   std::string program, output;
   compile::Options compile;

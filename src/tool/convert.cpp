@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -53,6 +54,8 @@ int convert_program(ConvertArguments arguments) {
   arguments.compile.raise.enabled = !arguments.no_raise;
   compile::set_normalization_mode(arguments.compile, arguments.normalization_mode);
   arguments.compile.target = target::target_from_name(arguments.target);
+  if (arguments.compile.opset == kAutoOpset)
+    arguments.compile.opset = target::newest_opset(arguments.compile.target);
   arguments.write.origins = !arguments.no_source_locations;
   Stopwatch watch;
   const front::Module module = read_program(arguments.program);
@@ -91,11 +94,15 @@ Run add_convert(CLI::App& command, const PythonSide& python) {
       ->allow_extra_args(false);
   command.add_flag("--double", a->double_precision, "trace the function with 64-bit types");
   command.add_option("-o,--output", a->output, "the ONNX file to write")->required();
-  command.add_option("--opset", a->compile.opset, "version of the operator set")
+  command
+      .add_option("--opset", a->compile.opset,
+                  "version of the operator set; auto is the newest that the target runs")
+      ->transform(CLI::Transformer(std::map<std::string, int>{{"auto", kAutoOpset}}))
       ->capture_default_str();
   command
       .add_option("--target", a->target,
-                  "what must run the model: onnxruntime, or onnx for the specification alone")
+                  "what must run the model: onnxruntime, onnxruntime>=1.28, onnxruntime==1.20, "
+                  "onnxruntime-web, or onnx for the specification alone")
       ->capture_default_str();
   command.add_option("--name", a->compile.model_name, "name of the graph")->capture_default_str();
   command.add_flag("--no-raise", a->no_raise, "keep softmax, layer norm, … as arithmetic");

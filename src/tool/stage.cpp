@@ -119,17 +119,17 @@ constexpr Stage kStages[] = {
 
 struct TargetRewrite {
   const char* name;
-  void (*run)(onnx::Model&, target::Target);
+  void (*run)(onnx::Model&, const target::Target&);
 };
 constexpr TargetRewrite kRewrites[] = {
     {"legalise", target::legalise},
     {"cast_before_transposing",
-     [](onnx::Model& model, target::Target) { target::cast_before_transposing(model); }},
+     [](onnx::Model& model, const target::Target&) { target::cast_before_transposing(model); }},
     {"keep_nearly_neutral",
-     [](onnx::Model& model, target::Target) { target::keep_nearly_neutral(model); }},
-    {"keep_scales", [](onnx::Model& model, target::Target) { target::keep_scales(model); }},
+     [](onnx::Model& model, const target::Target&) { target::keep_nearly_neutral(model); }},
+    {"keep_scales", [](onnx::Model& model, const target::Target&) { target::keep_scales(model); }},
     {"guard_empty_products",
-     [](onnx::Model& model, target::Target) { target::guard_empty_products(model); }},
+     [](onnx::Model& model, const target::Target&) { target::guard_empty_products(model); }},
 };
 
 // Lowering makes constants without names. A model in a file has a name for each; those that start

@@ -271,14 +271,14 @@ EXTREMES = np.array([
     0.0, 1e-300, 1e-20, 1e-9, 3e-5, 0.3, 0.7, 1.0 - 1e-15, 1.0, 1.0 + 1e-12, 1.5, 2.9, 5.5, 7.0,
     30.0, 700.0, 710.2, 711.0, 1e9, 1e20, 1e200, np.inf, np.nan,
 ])  # fmt: skip
-COMPOSED = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan"]
+COMPOSED = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sinh", "tan"]
 
 
 @pytest.mark.parametrize("name", COMPOSED)
 def test_f64_functions_are_right_everywhere(name):
-    """ONNX Runtime has these functions in f32 only; f64 is composed, never narrowed."""
+    """Some versions have these functions in f32 only; f64 is composed, never narrowed."""
     fn, points = getattr(jnp, name), np.concatenate([EXTREMES, -EXTREMES])
-    if name == "tan":
+    if name in ("cos", "tan"):
         points = points[~(np.abs(points) > 1e9)]  # what is left after dividing by pi is noise
     with np.errstate(all="ignore"):  # JAX itself loses digits of cosh before it overflows
         want = getattr(np, name)(points)
@@ -342,6 +342,42 @@ def test_results_that_need_no_rounding_stay_wide():
     assert ops(lambda x: jnp.exp(jnp.maximum(-x, jnp.abs(x))), bf16(3)) == [
         "Cast", "Neg", "Abs", "Max", "Exp", "Cast",
     ]  # fmt: skip
+
+
+# Where takes u32 from ONNX Runtime 1.31 on.
+def test_versions_that_lack_a_kernel_are_asked_for_only_when_wanted():
+    def fn(x):
+        return jnp.where(x > 2, x, x + 1)
+
+    assert ops(fn, u32(3)).count("Cast") > 0
+    assert ops(fn, u32(3), target="onnxruntime>=1.31").count("Cast") == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "opset", "ir_version"),
+    [
+        ("onnxruntime==1.17", 20, 9),
+        ("onnxruntime-web==1.20", 21, 10),
+        ("onnxruntime>=1.23", 23, 10),
+    ],
+)
+def test_auto_is_the_newest_opset_that_the_target_runs(target, opset, ir_version):
+    model = jaxport.to_onnx(jnp.tanh, [(3,)], opset="auto", target=target)
+    assert [entry.version for entry in model.opset_import] == [opset]
+    assert model.ir_version == ir_version
+
+
+def test_the_model_says_what_it_requires():
+    model = jaxport.to_onnx(jnp.tanh, [(3,)], opset=21, return_mode="model")
+    assert model.requires == "onnxruntime>=1.18"
+    metadata = {entry.key: entry.value for entry in model.to_proto().metadata_props}
+    assert metadata["jaxport.requires"] == model.requires
+
+
+def test_a_version_that_does_not_load_the_opset_is_refused():
+    with pytest.raises(jaxport.ConversionError, match="does not run opset 23") as caught:
+        jaxport.to_onnx(jnp.tanh, [(3,)], target="onnxruntime==1.20")
+    assert caught.value.code == "E011"
 
 
 def test_unknown_target_is_refused():

@@ -59,9 +59,76 @@ TEST(Runs, follows_the_registry) {
   EXPECT_FALSE(runs(Target::kOnnx, "Attention", 22, DType::kF32));
 }
 
-TEST(TargetName, unknown_ones_are_refused) {
+// A kernel that came, or went, in between is not one of the whole range.
+TEST(Runs, asks_all_versions) {
+  const Target since_124{.oldest = 124}, only_129{.oldest = 129, .newest = 129};
+  EXPECT_FALSE(runs(Target::kOnnxRuntime, "Max", 23, DType::kI8));  // from 1.23 on
+  EXPECT_TRUE(runs(Target::kOnnxRuntime, "Max", 24, DType::kI8));   // from 1.24 on
+  EXPECT_TRUE(runs(since_124, "Max", 23, DType::kI8));
+  EXPECT_TRUE(runs(only_129, "MatMul", 23, DType::kF16));
+  EXPECT_FALSE(runs(since_124, "MatMul", 23, DType::kF16));
+}
+
+// The fusions of the newest opset do not need the newest version.
+TEST(Runs, keeps_fusions_by_default) {
+  for (std::string_view op : {"Attention", "RMSNormalization", "RotaryEmbedding"}) {
+    EXPECT_TRUE(runs(Target::kOnnxRuntime, op, 23, DType::kF32)) << op;
+  }
+}
+
+TEST(TargetName, says_runtime_and_versions) {
   EXPECT_EQ(target_from_name("onnx"), Target::kOnnx);
-  EXPECT_THROW(target_from_name("webgpu"), Error);
+  EXPECT_EQ(target_from_name("onnxruntime"), Target::kOnnxRuntime);
+  EXPECT_EQ(target_from_name("onnxruntime-web"), Target::kOnnxRuntime);
+  EXPECT_EQ(target_from_name("onnxruntime>=1.28"), (Target{.oldest = 128}));
+  EXPECT_EQ(target_from_name("onnxruntime-web==1.20.1"), (Target{.oldest = 120, .newest = 120}));
+}
+
+TEST(TargetName, unknown_ones_are_refused) {
+  for (std::string_view name :
+       {"webgpu", "onnxruntime>=", "onnxruntime>=1", "onnxruntime>=1.", "onnxruntime==1.2O",
+        "onnxruntime==1.20.1.2", "onnxruntime==1.16", "onnxruntime==2.0", "onnxruntime>1.20",
+        "onnxruntime 1.20", "onnx>=1.20", "ONNXRuntime", ""}) {
+    EXPECT_THROW(target_from_name(name), Error) << name;
+  }
+}
+
+TEST(ForOpset, starts_at_the_oldest_version_that_loads_it) {
+  EXPECT_EQ(for_opset(Target::kOnnxRuntime, 19).oldest, 117);
+  EXPECT_EQ(for_opset(Target::kOnnxRuntime, 21).oldest, 118);
+  EXPECT_EQ(for_opset(Target::kOnnxRuntime, 23).oldest, 123);
+  EXPECT_EQ(for_opset({.oldest = 120}, 19).oldest, 120);
+  EXPECT_EQ(for_opset(Target::kOnnx, 26), Target::kOnnx);
+  EXPECT_THROW(for_opset({.oldest = 120, .newest = 120}, 22), Error);
+  EXPECT_THROW(for_opset({.oldest = 120}, 22), Error);
+}
+
+TEST(NewestOpset, is_what_every_version_loads) {
+  EXPECT_EQ(newest_opset({.oldest = 120, .newest = 120}), 21);
+  EXPECT_EQ(newest_opset({.oldest = 123}), 23);
+  EXPECT_EQ(newest_opset(Target::kOnnxRuntime), 26);
+  EXPECT_EQ(newest_opset(Target::kOnnx), 26);
+}
+
+TEST(Requirement, names_the_oldest_runtime) {
+  EXPECT_EQ(requirement(Target::kOnnxRuntime, 23), "onnxruntime>=1.23");
+  EXPECT_EQ(requirement({.oldest = 128}, 23), "onnxruntime>=1.28");
+  EXPECT_EQ(requirement({.oldest = 120, .newest = 120}, 21), "onnxruntime==1.20");
+  EXPECT_EQ(requirement(Target::kOnnx, 23), "onnx opset 23");
+}
+
+TEST(Legalise, says_which_version_would_do) {
+  Model model;
+  Builder op(model, 24, onnx::DTypeRule::kAny);
+  const Value x = op.input("x", {DType::kF32, Dims{1, 4}}), at = op.input("at", {DType::kI64, {}});
+  op.output(op.TensorScatter(x, x, at), "y");
+  try {
+    legalise(model, Target::kOnnxRuntime);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("ONNX Runtime 1.24 cannot compute TensorScatter"));
+    EXPECT_THAT(error.what(), HasSubstr("or use target 'onnxruntime>=1.25'"));
+  }
 }
 
 // --- which dtypes may stand in for another
