@@ -67,7 +67,7 @@ TAKES_PACKED = frozenset(
 )
 
 
-def _scan_params(eqn: Any) -> dict[str, Any]:
+def scan_params(eqn: Any) -> dict[str, Any]:
     # jax 0.11: num_consts and num_carry became trees that say which operands are which.
     params = dict(eqn.params)
     if "ft_in" in params:
@@ -111,7 +111,7 @@ def _select_params(eqn: Any) -> dict[str, Any]:
 REWRITES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "composite": _composite_params,
     "jit": _jit_params,
-    "scan": _scan_params,
+    "scan": scan_params,
     "select_and_gather_add": _select_params,
     "select_and_scatter_add": _select_params,
     "shard_map": _shard_map_params,

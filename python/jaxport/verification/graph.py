@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was computed on the way: the same form for a run of JAX and for a run of a model."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+# Steps of a loop that are looked into; what comes after them is one step.
+MOST_STEPS = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """An equation or a node that was run.
+
+    Attributes:
+        what: the equation of a jaxpr, or the node of a model.
+        operands, results: ids of values.
+        path: the loops and branches around it, such as ("scan, step 3",).
+        is_part: it only hands on, cuts or gathers the values of a loop.
+    """
+
+    what: Any
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    path: tuple[str, ...] = ()
+    is_part: bool = False
+
+
+@dataclasses.dataclass
+class Run:
+    """The steps of a run in order, with all values; loops are rolled out, calls are inlined.
+
+    Attributes:
+        given: ids of inputs and constants, which no step makes.
+        outputs: ids of the results.
+    """
+
+    steps: list[Step] = dataclasses.field(default_factory=list)
+    values: dict[int, Array] = dataclasses.field(default_factory=dict)
+    given: list[int] = dataclasses.field(default_factory=list)
+    outputs: list[int] = dataclasses.field(default_factory=list)
+
+    def add(self, value: Array) -> int:
+        number = len(self.values)
+        self.values[number] = value
+        return number
+
+    def add_given(self, value: Array) -> int:
+        number = self.add(value)
+        self.given.append(number)
+        return number
+
+    def add_step(
+        self,
+        what: Any,
+        operands: Sequence[int],
+        results: Sequence[int],
+        path: tuple[str, ...],
+        is_part: bool = False,
+    ) -> None:
+        self.steps.append(Step(what, tuple(operands), tuple(results), path, is_part))
+
+    def makers(self) -> dict[int, int]:
+        """Which step makes a value."""
+        return {value: i for i, step in enumerate(self.steps) for value in step.results}
+
+    def behind(self, values: Iterable[int], stops: frozenset[int] = frozenset()) -> set[int]:
+        """The steps that values depend on; those that make one of `stops` are not looked behind."""
+        makers = self.makers()
+        found: set[int] = set()
+        waiting = [makers[value] for value in values if value in makers]
+        while waiting:
+            step = waiting.pop()
+            if step in found:
+                continue
+            found.add(step)
+            waiting += [makers[v] for v in self.steps[step].operands if v in makers and v not in stops]
+        return found
