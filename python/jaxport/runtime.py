@@ -39,6 +39,7 @@ def open_session(model: Any, *, optimised: bool = True) -> Any:
         model = model.SerializeToString()
     options = onnxruntime.SessionOptions()
     if not optimised:
+        options.log_severity_level = 4
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
@@ -57,6 +58,11 @@ def run_named(
     feeds = {name: _to_ort(array) for name, array in inputs.items()}
     values = session.run_with_ort_values(outputs, feeds)
     return {name: _from_ort(value) for name, value in zip(outputs, values, strict=True)}
+
+
+def is_extended(dtype: Any) -> bool:
+    """Whether a dtype is one of those that numpy itself does not have."""
+    return np.dtype(dtype) in _NUMBERS
 
 
 def type_number(dtype: Any) -> int:

@@ -20,6 +20,8 @@ std::vector<Kernel> kernels_of(Target target, const onnx::Schema& schema) {
   return {};
 }
 
+std::string_view table_version() { return kTableVersion; }
+
 bool takes(const Kernel& kernel, std::string_view variable, DType dtype) {
   const auto found = std::ranges::find(kernel.types, variable, &onnx::TypeConstraint::variable);
   return found == kernel.types.end() || onnx::allows(*found, dtype);

@@ -26,6 +26,9 @@ struct KernelEntry {
 // The kernels that the target has for the ops of a schema; the schema itself for Target::kOnnx.
 std::vector<Kernel> kernels_of(Target target, const onnx::Schema& schema);
 
+// The version of ONNX Runtime that the table was made from: "1.31".
+std::string_view table_version();
+
 bool takes(const Kernel& kernel, std::string_view variable, DType dtype);
 
 }  // namespace jaxport::target

@@ -9,7 +9,7 @@ import re
 import pytest
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
-PAGES = ["functions.md", "inputs.md", "modules.md"]
+PAGES = ["functions.md", "inputs.md", "modules.md", "verification.md"]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from ..errors import ConversionError, first_line
-from ..model import Model
+from ..model import Model, package
 from .results import Output, Verification
 
 FORMAT = 1
@@ -36,9 +37,31 @@ def _of_file(path: str) -> str:
 
 
 def external_files(path: str) -> list[str]:
-    """The files that a model keeps tensors in: jaxport has one, "<path>.data"."""
-    beside = path + ".data"
-    return [beside] if os.path.exists(beside) else []
+    """The files that a model keeps tensors in, sorted."""
+    proto = package("onnx").load(path, load_external_data=False)
+    folder = os.path.realpath(os.path.dirname(path))
+    found = set()
+    for name in _locations(proto):
+        file = os.path.realpath(os.path.join(folder, name))
+        if not file.startswith(os.path.join(folder, "")):
+            raise ConversionError(
+                "E102",
+                f"the model '{path}' keeps tensors outside of its folder: {name}",
+                help="move the file into the folder of the model",
+            )
+        found.add(file)
+    return sorted(found)
+
+
+def _locations(message: Any) -> Iterator[str]:
+    """The names of external files in a message and in all that it holds."""
+    if message.DESCRIPTOR.name == "TensorProto":
+        yield from (entry.value for entry in message.external_data if entry.key == "location")
+        return
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for part in [value] if hasattr(value, "DESCRIPTOR") else value:
+                yield from _locations(part)
 
 
 def write_certificate(found: Verification, path: str | os.PathLike[str]) -> None:
@@ -69,7 +92,7 @@ def _errors(output: Output) -> dict[str, Any]:
 
 
 def problem_of(model: str, certificate: str) -> str:
-    """Why a certificate does not belong to a file, "" when it does. Raises ConversionError E095."""
+    """Why a certificate does not belong to a file, "" when it does. Raises ConversionError E102."""
     data = read_certificate(certificate)
     if data["model_sha256"] != sha256_of(model):
         return "the model was changed after it was verified"
@@ -89,7 +112,7 @@ def read_certificate(path: str) -> dict[str, Any]:
 
 def _unreadable(path: str, why: str) -> ConversionError:
     return ConversionError(
-        "E095",
+        "E102",
         f"certificate '{path}' cannot be used: {why}",
         help="write one with jaxport.verify(fn, model, inputs, certificate=...)",
     )

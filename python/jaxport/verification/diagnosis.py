@@ -59,9 +59,8 @@ def diagnose(
     )
     place = _place(reader, parting, jax_run, model_run)
     opset = next((o.version for o in proto.opset_import if o.domain in ("", "ai.onnx")), 23)
-    replay = write_replay(
-        case, jax_run, model_run, parting, proto, folder, {"opset": opset, **options}
-    )
+    again = {"opset": opset, **options}
+    replay = write_replay(case, (jax_run, model_run), parting, proto, folder, again)
     return Diagnosis("model", place, replay)
 
 
@@ -70,13 +69,21 @@ def _is_right(want: Array, have: Array) -> bool:
 
 
 def source_of_equation(reader: _jax.Reader, step: Step) -> str:
-    """ "model.py:42 in f", as the compiler writes it."""
-    file, line, function, _ = reader.source_frame(step.what.source_info.traceback)
-    return f"{file}:{line} in {function}" if file else ""
+    """ "model.py:42 in f": its own line or, as in the compiler, that of what is around it."""
+    for eqn in (step.what, *reversed(step.scope.around)):
+        file, line, function, _ = reader.source_frame(eqn.source_info.traceback)
+        if file:
+            return f"{file}:{line} in {function}"
+    return ""
 
 
 def source_of_node(step: Step) -> str:
-    return next((p.value for p in step.what.metadata_props if p.key == _SOURCE), "")
+    """The same of a node, by what the compiler noted."""
+    for node in (step.what, *reversed(step.scope.around)):
+        for entry in node.metadata_props:
+            if entry.key == _SOURCE:
+                return str(entry.value)
+    return ""
 
 
 def _place(reader: _jax.Reader, parting: Parting, jax_run: Run, model_run: Run) -> Place | None:
@@ -90,7 +97,7 @@ def _place(reader: _jax.Reader, parting: Parting, jax_run: Run, model_run: Run) 
         source=source,
         source_line=reader.source_line(source),
         equation=_text(equation) if equation else "",
-        loop=equation.path if equation else (),
+        loop=equation.scope.path if equation else (),
         swallowed=tuple(map(_text, parting.swallowed)),
         node=node.what.name if node else "",
         op=node.what.op_type if node else "",

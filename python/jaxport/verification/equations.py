@@ -18,16 +18,17 @@ import numpy as np
 
 from .. import _jax
 from .._jaxpr import is_call, is_variable
-from .graph import MOST_STEPS, Run
+from .graph import MOST_STEPS, Run, Scope
 
 _CONTROL = ("cond", "scan", "while")
 
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """An equation whose operands and results are numbered in its `Flat`."""
+    """An equation whose operands and results are numbered in its `Flat`; `calls` are around it."""
 
     eqn: Any
+    calls: tuple[Any, ...]
     operands: tuple[int, ...]
     results: tuple[int, ...]
 
@@ -58,7 +59,6 @@ def body_of(eqn: Any) -> Any:
 def flat(jaxpr: Any) -> Flat:
     """A jaxpr with everything that it calls in place; equations without results are left out."""
     inner, _ = parts(jaxpr)
-    constants: list[Any] = []
     lines: list[Line] = []
     count = itertools.count(len(inner.invars))
     pending: list[tuple[int, Any]] = []  # constants are numbered where they are met
@@ -68,7 +68,7 @@ def flat(jaxpr: Any) -> Flat:
         pending.append((number, value))
         return number
 
-    def walk(jaxpr: Any, arguments: Sequence[int]) -> list[int]:
+    def walk(jaxpr: Any, arguments: Sequence[int], calls: tuple[Any, ...]) -> list[int]:
         inner, consts = parts(jaxpr)
         env = dict(zip(inner.invars, arguments, strict=True))
         env |= {v: constant(c) for v, c in zip(inner.constvars, consts, strict=True)}
@@ -82,16 +82,16 @@ def flat(jaxpr: Any) -> Flat:
             operands = tuple(map(read, eqn.invars))
             body = body_of(eqn)
             if body is not None:
-                results = tuple(walk(body, operands))
+                results = tuple(walk(body, operands, (*calls, eqn)))
             else:
                 results = tuple(next(count) for _ in eqn.outvars)
                 if results:
-                    lines.append(Line(eqn, operands, results))
+                    lines.append(Line(eqn, calls, operands, results))
             env.update(zip(eqn.outvars, results, strict=True))
         return [read(atom) for atom in inner.outvars]
 
-    outputs = walk(jaxpr, range(len(inner.invars)))
-    constants = [value for _, value in pending]
+    outputs = walk(jaxpr, range(len(inner.invars)), ())
+    constants = tuple(value for _, value in pending)
     # Parameters, constants, results: one order for all.
     order = [*range(len(inner.invars)), *(number for number, _ in pending)]
     order += [value for line in lines for value in line.results]
@@ -100,8 +100,11 @@ def flat(jaxpr: Any) -> Flat:
     def renumbered(values: Sequence[int]) -> tuple[int, ...]:
         return tuple(new[value] for value in values)
 
-    lines = [Line(li.eqn, renumbered(li.operands), renumbered(li.results)) for li in lines]
-    return Flat(len(inner.invars), tuple(constants), tuple(lines), renumbered(outputs))
+    numbered = [
+        Line(line.eqn, line.calls, renumbered(line.operands), renumbered(line.results))
+        for line in lines
+    ]
+    return Flat(len(inner.invars), constants, tuple(numbered), renumbered(outputs))
 
 
 def bind(eqn: Any, operands: Sequence[Any], params: dict[str, Any] | None = None) -> list[Any]:
@@ -121,11 +124,11 @@ class Tracer:
     def trace(self, jaxpr: Any, arguments: Sequence[Any]) -> Run:
         """Runs a closed jaxpr on arrays."""
         ids = [self.run.add_given(_jax.host_array(value)) for value in arguments]
-        self.run.outputs = self._jaxpr(jaxpr, arguments, ids, ())[0]
+        self.run.outputs = self._jaxpr(jaxpr, arguments, ids, Scope())[0]
         return self.run
 
     def _jaxpr(
-        self, jaxpr: Any, arguments: Sequence[Any], ids: Sequence[int], path: tuple[str, ...]
+        self, jaxpr: Any, arguments: Sequence[Any], ids: Sequence[int], scope: Scope
     ) -> tuple[list[int], list[Any]]:
         """Ids and arrays of the results."""
         program, function = self._function(jaxpr)
@@ -137,10 +140,11 @@ class Tracer:
             operands = [numbers[i] for i in line.operands]
             arrays = [values[i] for i in line.operands]
             results = [values[i] for i in line.results]
-            found = self._inside(line.eqn, arrays, operands, results, path)
+            here = dataclasses.replace(scope, around=(*scope.around, *line.calls))
+            found = self._inside(line.eqn, arrays, operands, results, here)
             if found is None:
                 found = [self.run.add(_jax.host_array(value)) for value in results]
-                self.run.add_step(line.eqn, operands, found, path)
+                self.run.add_step(line.eqn, operands, found, here)
             numbers.update(zip(line.results, found, strict=True))
         return [numbers[i] for i in program.outputs], [values[i] for i in program.outputs]
 
@@ -163,18 +167,18 @@ class Tracer:
         arrays: list[Any],
         ids: list[int],
         results: list[Any],
-        path: tuple[str, ...],
+        scope: Scope,
     ) -> list[int] | None:
         """Ids of the results of a loop or a branch that was looked into; None of all others."""
         if eqn.primitive.name == "cond":
             branches = eqn.params["branches"]
             index = min(max(int(arrays[0]), 0), len(branches) - 1)
-            here = (*path, f"cond, branch {index}")
+            here = scope.inside(eqn, f"cond, branch {index}")
             return self._jaxpr(branches[index], arrays[1:], ids[1:], here)[0]
         if eqn.primitive.name == "scan":
-            return self._scan(eqn, arrays, ids, results, path)
+            return self._scan(eqn, arrays, ids, results, scope)
         if eqn.primitive.name == "while":
-            return self._while(eqn, arrays, ids, results, path)
+            return self._while(eqn, arrays, ids, results, scope)
         return None
 
     def _scan(
@@ -183,7 +187,7 @@ class Tracer:
         arrays: list[Any],
         ids: list[int],
         results: list[Any],
-        path: tuple[str, ...],
+        scope: Scope,
     ) -> list[int]:
         params = _jax.scan_params(eqn)
         fixed, carried, length = params["num_consts"], params["num_carry"], params["length"]
@@ -192,7 +196,7 @@ class Tracer:
         ys: list[list[int]] = []
         turns = range(length)[::-1] if params["reverse"] else range(length)
         for turn in turns[:MOST_STEPS]:
-            here = (*path, f"scan, step {turn}")
+            here = scope.inside(eqn, f"scan, step {turn}")
             x = [array[turn] for array in arrays[first_x:]]
             x_ids = [self.run.add(_jax.host_array(value)) for value in x]
             for whole, part in zip(ids[first_x:], x_ids, strict=True):
@@ -208,8 +212,8 @@ class Tracer:
         columns = [list(column) for column in zip(*ys, strict=True)] if ys else []
         columns = columns or [[] for _ in results[carried:]]
         if length > MOST_STEPS:
-            return self._rest(eqn, [*ids[:fixed], *state_ids, *ids[first_x:]], results, path)
-        gathered = [self._rest(eqn, column, [y], path)[0] for column, y in zip(columns, results[carried:], strict=True)]
+            return self._rest(eqn, [*ids[:fixed], *state_ids, *ids[first_x:]], results, scope)
+        gathered = [self._rest(eqn, column, [y], scope)[0] for column, y in zip(columns, results[carried:], strict=True)]
         return [*state_ids, *gathered]
 
     def _while(
@@ -218,14 +222,14 @@ class Tracer:
         arrays: list[Any],
         ids: list[int],
         results: list[Any],
-        path: tuple[str, ...],
+        scope: Scope,
     ) -> list[int] | None:
         m, n = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
         if eqn.params["cond_jaxpr"].out_avals[0].shape:
             return None  # vmap made a batch of the condition
         state, state_ids = arrays[m + n :], ids[m + n :]
         for turn in range(MOST_STEPS):
-            here = (*path, f"while, step {turn}")
+            here = scope.inside(eqn, f"while, step {turn}")
             _, goes_on = self._jaxpr(
                 eqn.params["cond_jaxpr"], [*arrays[:m], *state], [*ids[:m], *state_ids], here
             )
@@ -237,14 +241,14 @@ class Tracer:
                 [*ids[m : m + n], *state_ids],
                 here,
             )
-        return self._rest(eqn, [*ids[: m + n], *state_ids], results, path)
+        return self._rest(eqn, [*ids[: m + n], *state_ids], results, scope)
 
     def _rest(
-        self, eqn: Any, ids: Sequence[int], results: Sequence[Any], path: tuple[str, ...]
+        self, eqn: Any, ids: Sequence[int], results: Sequence[Any], scope: Scope
     ) -> list[int]:
         """The results of a loop as one step behind those that were looked into."""
         found = [self.run.add(_jax.host_array(value)) for value in results]
-        self.run.add_step(eqn, ids, found, path, is_part=True)
+        self.run.add_step(eqn, ids, found, scope, is_part=True)
         return found
 
 

@@ -76,7 +76,7 @@ def within(want: Array, have: Array, others: list[Array]) -> Array:
     exact, nudged = others[0], others[1:]
     least = allowed(want)
     if not is_float(want):
-        return np.asarray((want == have) | np.logical_or.reduce([have == o for o in others]))
+        return _whole_within(want, have, others)
     w, h = wide(want), wide(have)
     size = finite_largest(want)
     own = distance(w, exact)
@@ -90,6 +90,19 @@ def within(want: Array, have: Array, others: list[Array]) -> Array:
     is_far = np.maximum.reduce(apart) > gross
     near = np.minimum(distance(w, h), distance(exact, h)) <= slack + least
     return np.asarray(np.where(is_far, _among(h, [w, *others], least), near))
+
+
+def _whole_within(want: Array, have: Array, others: list[Array]) -> Array:
+    """The same for integers and bools: one of the results or, where these are many, between them.
+
+    An index may be one of two; what a floor gives of a lost digit may be anything near.
+    """
+    results = np.stack([want, *others]).astype(np.float64)
+    ordered = np.sort(results, axis=0)
+    is_many = np.count_nonzero(np.diff(ordered, axis=0), axis=0) >= 3
+    is_one = np.any(results == have, axis=0)
+    between = _among(have.astype(np.float64), list(results), np.zeros(have.shape))
+    return np.asarray(is_one | (is_many & between))
 
 
 def _among(h: Array, results: list[Array], least: Array) -> Array:

@@ -16,20 +16,35 @@ MOST_STEPS = 16
 
 
 @dataclasses.dataclass(frozen=True)
+class Scope:
+    """Where a step was run.
+
+    Attributes:
+        path: the loops and branches around it, outermost first, such as ("scan, step 3",).
+        around: their equations or nodes, and those of calls.
+    """
+
+    path: tuple[str, ...] = ()
+    around: tuple[Any, ...] = ()
+
+    def inside(self, what: Any, text: str = "") -> Scope:
+        return Scope((*self.path, text) if text else self.path, (*self.around, what))
+
+
+@dataclasses.dataclass(frozen=True)
 class Step:
     """An equation or a node that was run.
 
     Attributes:
         what: the equation of a jaxpr, or the node of a model.
         operands, results: ids of values.
-        path: the loops and branches around it, such as ("scan, step 3",).
         is_part: it only hands on, cuts or gathers the values of a loop.
     """
 
     what: Any
     operands: tuple[int, ...]
     results: tuple[int, ...]
-    path: tuple[str, ...] = ()
+    scope: Scope = Scope()
     is_part: bool = False
 
 
@@ -62,10 +77,10 @@ class Run:
         what: Any,
         operands: Sequence[int],
         results: Sequence[int],
-        path: tuple[str, ...],
+        scope: Scope,
         is_part: bool = False,
     ) -> None:
-        self.steps.append(Step(what, tuple(operands), tuple(results), path, is_part))
+        self.steps.append(Step(what, tuple(operands), tuple(results), scope, is_part))
 
     def makers(self) -> dict[int, int]:
         """Which step makes a value."""
@@ -81,5 +96,6 @@ class Run:
             if step in found:
                 continue
             found.add(step)
-            waiting += [makers[v] for v in self.steps[step].operands if v in makers and v not in stops]
+            operands = (v for v in self.steps[step].operands if v in makers and v not in stops)
+            waiting += [makers[v] for v in operands]
         return found

@@ -15,15 +15,18 @@ from collections.abc import Callable, Sequence
 from .graph import Run, Step
 from .matching import Fingerprint, Pool, fingerprints
 
+SourceOf = Callable[[Step], str]
+
 
 @dataclasses.dataclass(frozen=True)
 class Parting:
     """Where two runs part.
 
     Attributes:
-        equation: the first equation that differs; None when no equation is at fault.
+        equation: the equation that differs; None when no equation is at fault.
         node: the first node that differs.
-        swallowed: further equations of the same line whose results the model does not have.
+        swallowed: further equations that the node may stand for: the model does not have their
+            results either.
     """
 
     equation: Step | None
@@ -40,68 +43,134 @@ class Side:
     found: frozenset[int]
 
     def suspects(self, outputs: Sequence[int]) -> list[int]:
-        """Steps behind outputs that differ and in front of nothing that was found, in order."""
-        wrong = frozenset(outputs)
-        good = self.found - wrong
-        region = self.run.behind(outputs, stops=good)
-        telling = [i for i in good if i in self.values and self.values[i].tells]
-        return sorted(region - self.run.behind(telling))
+        """Steps behind outputs that differ and in front of nothing that was found, in order.
 
-    def first(self, steps: Sequence[int]) -> list[int]:
-        """Those that read no result of another."""
-        made = {value for i in steps for value in self.run.steps[i].results}
-        return [i for i in steps if made.isdisjoint(self.run.steps[i].operands)]
+        Zeros, sizes and the like are found everywhere: they end no walk, and clear only their own
+        kind.
+        """
+        good = self.found - frozenset(outputs)
+        telling = frozenset(i for i in good if self._is_found(i))
+        region = self.run.behind(outputs, stops=telling)
+        cleared, perhaps = self.run.behind(telling), self.run.behind(good)
+
+        def is_suspect(k: int) -> bool:
+            if k in cleared:
+                return False
+            results = self.run.steps[k].results
+            if any(i in self.values and self.values[i].tells for i in results):
+                return True
+            return k not in perhaps
+
+        return [k for k in sorted(region) if is_suspect(k)]
+
+    def first(self, steps: Sequence[int]) -> list[Step]:
+        """Those that no other leads to."""
+        suspected, found = set(steps), []
+        reached: set[int] = set()  # values that depend on a suspect, and not through a found one
+        for k, step in enumerate(self.run.steps):
+            is_reached = not reached.isdisjoint(step.operands)
+            if k in suspected and not is_reached:
+                found.append(step)
+            if k in suspected or is_reached:
+                reached.update(i for i in step.results if not self._is_found(i))
+        return found
+
+    def _is_found(self, value: int) -> bool:
+        return value in self.found and value in self.values and self.values[value].tells
 
 
-def sides(jax_run: Run, model_run: Run) -> tuple[Side, Side]:
-    """Compares all values of the runs with each other."""
-    ours, theirs = fingerprints(jax_run), fingerprints(model_run)
-    pool = Pool(ours)
-    pairs = {j: pool.like(value) for j, value in theirs.items()}
-    found = frozenset(i for ids in pairs.values() for i in ids)
-    in_jax = Side(jax_run, ours, found | frozenset(i for i in jax_run.given))
-    in_model = Side(
-        model_run,
-        theirs,
-        frozenset(j for j, ids in pairs.items() if ids) | frozenset(model_run.given),
-    )
-    return in_jax, in_model
+class Comparison:
+    """All values of both runs compared with each other."""
+
+    def __init__(self, jax_run: Run, model_run: Run, outputs: Sequence[int]) -> None:
+        ours, theirs = fingerprints(jax_run), fingerprints(model_run)
+        pool = Pool(ours)
+        self.pairs = {j: frozenset(pool.like(value)) for j, value in theirs.items()}
+        found = frozenset(i for ids in self.pairs.values() for i in ids)
+        in_model = frozenset(j for j, ids in self.pairs.items() if ids)
+        self.jax = Side(jax_run, ours, found | frozenset(jax_run.given))
+        self.model = Side(model_run, theirs, in_model | frozenset(model_run.given))
+        self.equations = self.jax.suspects([jax_run.outputs[i] for i in outputs])
+        self.nodes = self.model.suspects([model_run.outputs[i] for i in outputs])
 
 
 def locate(
     jax_run: Run,
     model_run: Run,
     outputs: Sequence[int],
-    source_of_equation: Callable[[Step], str],
-    source_of_node: Callable[[Step], str],
+    source_of_equation: SourceOf,
+    source_of_node: SourceOf,
 ) -> Parting:
     """Where the runs part that differ in the outputs with these positions."""
-    in_jax, in_model = sides(jax_run, model_run)
-    equations = in_jax.suspects([jax_run.outputs[i] for i in outputs])
-    nodes = in_model.suspects([model_run.outputs[i] for i in outputs])
-    first_nodes = [model_run.steps[i] for i in in_model.first(nodes)]
-    first_equations = [jax_run.steps[i] for i in in_jax.first(equations)]
-    node, equation = _together(first_nodes, first_equations, source_of_node, source_of_equation)
-    swallowed = [
-        step
-        for step in (jax_run.steps[i] for i in equations)
-        if equation
-        and step is not equation
-        and step.path == equation.path
-        and source_of_equation(step) == source_of_equation(equation)
+    found = Comparison(jax_run, model_run, outputs)
+    equations, nodes = found.jax.first(found.equations), found.model.first(found.nodes)
+    lines = {source_of_equation(step) for step in equations}
+    of_a_line = [step for step in nodes if source_of_node(step) in lines]
+    node = next(iter([*of_a_line, *nodes]), None)
+    equation = next(iter(equations), None)
+    if node is not None:
+        node, equation = _before_mistaken(found, node, equation, source_of_equation, source_of_node)
+        equation = _of_line(found, source_of_node(node), equation, source_of_equation)
+    return Parting(equation, node, _swallowed(found, equation, source_of_equation))
+
+
+def _before_mistaken(
+    found: Comparison,
+    node: Step,
+    equation: Step | None,
+    source_of_equation: SourceOf,
+    source_of_node: SourceOf,
+) -> tuple[Step, Step | None]:
+    """A wrong value may be the right one of another equation: what else reads it differs first.
+
+    So it is when a suspected node reads a value that no suspected equation reads, while a value
+    that they do read is not what the node of its line gives.
+    """
+    jax_run, model_run = found.jax.run, found.model.run
+    read = {i for k in found.equations for i in jax_run.steps[k].operands}
+    operands = {j for k in found.nodes for j in model_run.steps[k].operands}
+    had = {i for j in operands for i in found.pairs.get(j, ())}
+    makers, node_makers = jax_run.makers(), model_run.makers()
+    strange = [
+        j
+        for j in node.operands
+        if j in node_makers and found.pairs.get(j) and found.pairs[j].isdisjoint(read)
     ]
-    return Parting(equation, node, tuple(swallowed))
+    missing = [i for i in sorted(read - had) if i in makers and i in found.jax.found]
+    for i in missing if strange else ():
+        maker = jax_run.steps[makers[i]]
+        line = source_of_equation(maker)
+        there = [step for step in model_run.steps if source_of_node(step) == line]
+        if there and not any(i in found.pairs.get(j, ()) for step in there for j in step.results):
+            return model_run.steps[node_makers[strange[0]]], maker
+    return node, equation
 
 
-def _together(
-    nodes: Sequence[Step],
-    equations: Sequence[Step],
-    source_of_node: Callable[[Step], str],
-    source_of_equation: Callable[[Step], str],
-) -> tuple[Step | None, Step | None]:
-    """The first node and the first equation, of one line of the program where there are such."""
-    for node in nodes:
-        for equation in equations:
-            if source_of_node(node) and source_of_node(node) == source_of_equation(equation):
-                return node, equation
-    return (nodes[0] if nodes else None), (equations[0] if equations else None)
+def _of_line(
+    found: Comparison, line: str, equation: Step | None, source_of_equation: SourceOf
+) -> Step | None:
+    """The first suspect of the node's own line, or what a first suspect reads of that line."""
+    if not line or equation is None or source_of_equation(equation) == line:
+        return equation
+    run = found.jax.run
+    makers = run.makers()
+    suspects = [run.steps[k] for k in found.equations]
+    read = [run.steps[makers[i]] for i in equation.operands if i in makers]
+    return next((s for s in [*suspects, *read] if source_of_equation(s) == line), equation)
+
+
+def _swallowed(
+    found: Comparison, equation: Step | None, source_of_equation: SourceOf
+) -> tuple[Step, ...]:
+    """Suspects that the equation depends on, and those of its line."""
+    if equation is None:
+        return ()
+    run = found.jax.run
+    before = run.behind(equation.operands)
+    return tuple(
+        step
+        for k, step in ((k, run.steps[k]) for k in found.equations)
+        if step is not equation
+        and step.scope.path == equation.scope.path
+        and (k in before or source_of_equation(step) == source_of_equation(equation))
+    )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .graph import Run
-from .tolerances import finite_largest, is_float, tolerance_of, wide
+from .tolerances import Tolerance, finite_largest, is_float, tolerance_of, wide
 
 Array = np.ndarray[Any, Any]
 
@@ -27,17 +27,15 @@ _SLACK = 4.0  # times the tolerance of results: two runs, each without fused ope
 class Fingerprint:
     """A value without its layout: what it repeats is left out."""
 
-    def __init__(self, array: Array) -> None:
-        self.dtype = array.dtype
+    def __init__(self, array: Array, tolerance: Tolerance | None = None) -> None:
+        tolerance = tolerance or tolerance_of(array.dtype)
         self.is_float = is_float(array)
         self.values = without_repeats(wide(array).astype(np.float64))
         flat = np.sort(np.nan_to_num(self.values.ravel(), nan=0.0, posinf=1e300, neginf=-1e300))
         places = np.linspace(0, max(flat.size - 1, 0), _QUANTILES).astype(int)
         self.quantiles = flat[places] if flat.size else np.zeros(_QUANTILES)
-        tolerance = tolerance_of(self.dtype)
-        self.largest = finite_largest(self.values)
         self.relative = _SLACK * tolerance.relative
-        self.absolute = _SLACK * tolerance.of_largest * self.largest
+        self.absolute = _SLACK * tolerance.of_largest * finite_largest(self.values)
 
     @property
     def tells(self) -> bool:
@@ -59,29 +57,39 @@ def without_repeats(array: Array) -> Array:
 
 
 def fingerprints(run: Run) -> dict[int, Fingerprint]:
-    """Of all values that are numbers and not empty."""
+    """Of all values that are numbers and not empty.
+
+    What is computed from numbers of few digits has no more of them, whatever its dtype is.
+    """
     numbers = {i: value for i, value in run.values.items() if value.dtype != object and value.size}
-    return {i: Fingerprint(value) for i, value in numbers.items()}
+    tolerances = {i: tolerance_of(value.dtype) for i, value in numbers.items()}
+    for step in run.steps:
+        before = [tolerances[i] for i in step.operands if i in tolerances]
+        for i in step.results:
+            if i in numbers and is_float(numbers[i]):
+                tolerances[i] = max([tolerances[i], *before], key=lambda t: t.relative)
+    return {i: Fingerprint(value, tolerances[i]) for i, value in numbers.items()}
 
 
 class Pool:
-    """Values among which others are looked for."""
+    """Values of JAX, among which those of a model are looked for. JAX's digits are what counts."""
 
     def __init__(self, values: dict[int, Fingerprint]) -> None:
         self._ids = list(values)
         self._values = values
-        self._sizes = np.asarray([v.values.size for v in values.values()])
-        rows = [v.quantiles for v in values.values()]
-        self._quantiles = np.stack(rows) if rows else np.zeros((0, _QUANTILES))
+        found = list(values.values())
+        self._sizes = np.asarray([v.values.size for v in found])
+        self._quantiles = np.stack([v.quantiles for v in found])
+        relative = np.asarray([v.relative for v in found])[:, None]
+        absolute = np.asarray([v.absolute for v in found])[:, None]
+        self._slack = absolute + np.maximum(relative, 1e-12) * np.abs(self._quantiles)
 
-    def like(self, wanted: Fingerprint) -> list[int]:
-        """The ids of the values that are the same as `wanted`."""
-        slack = wanted.absolute + wanted.relative * np.abs(wanted.quantiles)
-        slack = np.maximum(slack, 1e-12 * np.abs(wanted.quantiles))
-        near = np.all(np.abs(self._quantiles - wanted.quantiles) <= slack, axis=1)
-        candidates = np.flatnonzero(near & (self._sizes == wanted.values.size))
+    def like(self, value: Fingerprint) -> list[int]:
+        """The ids of the values that are the same."""
+        near = np.all(np.abs(self._quantiles - value.quantiles) <= self._slack, axis=1)
+        candidates = np.flatnonzero(near & (self._sizes == value.values.size))
         ids = [self._ids[i] for i in candidates]
-        return [i for i in ids if is_same(wanted, self._values[i])]
+        return [i for i in ids if is_same(self._values[i], value)]
 
 
 def is_same(lhs: Fingerprint, rhs: Fingerprint) -> bool:

@@ -15,14 +15,14 @@ import numpy as np
 
 from .. import runtime
 from ..model import Model, package
-from .graph import MOST_STEPS, Run
+from .graph import MOST_STEPS, Run, Scope
 
 Array = np.ndarray[Any, Any]
 _DOMAINS = ("", "ai.onnx")
 
 
 def load(model: Any) -> Any:
-    """The onnx.ModelProto of a path, bytes, a jaxport.Model or a proto, functions inlined."""
+    """The onnx.ModelProto of a scope, bytes, a jaxport.Model or a proto, functions inlined."""
     onnx = package("onnx")
     if isinstance(model, str | os.PathLike):
         proto = onnx.load(os.fspath(model))
@@ -48,12 +48,12 @@ class Tracer:
     def trace(self, feeds: dict[str, Array]) -> Run:
         graph = self._proto.graph
         env = {value.name: self.run.add_given(feeds[value.name]) for value in graph.input}
-        found = self._graph(graph, env, list(feeds), ())
+        found = self._graph(graph, env, list(feeds), Scope())
         self.run.outputs = [found[value.name] for value in graph.output]
         return self.run
 
     def _graph(
-        self, graph: Any, env: dict[str, int], inputs: Sequence[str], path: tuple[str, ...]
+        self, graph: Any, env: dict[str, int], inputs: Sequence[str], scope: Scope
     ) -> dict[str, int]:
         """Ids of all values that the graph sees, by name. `inputs`: what the session is given."""
         env = dict(env)
@@ -64,11 +64,11 @@ class Tracer:
         for node in graph.node:
             operands = [env[name] for name in names_read_by(node) if name in env]
             arrays = [results.get(name, np.zeros(0)) for name in node.output]
-            found = self._inside(node, env, arrays, path)
+            found = self._inside(node, env, arrays, scope)
             if found is None:
                 found = [self.run.add(array) for array in arrays]
                 made = [i for i, name in zip(found, node.output, strict=True) if name]
-                self.run.add_step(node, operands, made, path)
+                self.run.add_step(node, operands, made, scope)
             env.update((n, i) for n, i in zip(node.output, found, strict=True) if n)
         return env
 
@@ -83,7 +83,7 @@ class Tracer:
         return runtime.run_named(self._sessions[key][1], feeds, names)
 
     def _inside(
-        self, node: Any, env: dict[str, int], results: list[Array], path: tuple[str, ...]
+        self, node: Any, env: dict[str, int], results: list[Array], scope: Scope
     ) -> list[int] | None:
         """Ids of the results of a loop or a branch that was looked into; None of all others."""
         if node.domain not in _DOMAINS or node.op_type not in ("If", "Loop", "Scan"):
@@ -92,19 +92,19 @@ class Tracer:
         if node.op_type == "If":
             is_true = bool(self.run.values[env[node.input[0]]].reshape(()))
             name = "then_branch" if is_true else "else_branch"
-            here = (*path, f"{node.name}, {name}")
+            here = scope.inside(node, f"{node.name}, {name}")
             return self._body(attrs[name].g, env, {}, here)
         body = attrs["body"].g
         if node.op_type == "Loop":
-            return self._loop(node, body, env, results, path)
-        return self._scan(node, body, env, results, path)
+            return self._loop(node, body, env, results, scope)
+        return self._scan(node, body, env, results, scope)
 
     def _body(
-        self, body: Any, env: dict[str, int], arguments: dict[str, int], path: tuple[str, ...]
+        self, body: Any, env: dict[str, int], arguments: dict[str, int], scope: Scope
     ) -> list[int]:
         captured = [name for name in _captured(body) if name in env]
         inner = {**{name: env[name] for name in captured}, **arguments}
-        found = self._graph(body, inner, list(inner), path)
+        found = self._graph(body, inner, list(inner), scope)
         return [found[value.name] for value in body.output]
 
     def _loop(
@@ -113,7 +113,7 @@ class Tracer:
         body: Any,
         env: dict[str, int],
         results: list[Array],
-        path: tuple[str, ...],
+        scope: Scope,
     ) -> list[int]:
         names = [value.name for value in body.input]
         given = [self.run.values[env[name]] if name else None for name in node.input[:2]]
@@ -123,7 +123,7 @@ class Tracer:
         scanned: list[list[int]] = []
         turn = 0
         while goes_on and turn < min(limit, MOST_STEPS):
-            here = (*path, f"{node.name}, step {turn}")
+            here = scope.inside(node, f"{node.name}, step {turn}")
             # ONNX: what is fed of Loop's counter and condition are scalars
             counter = self.run.add_given(np.asarray(turn, np.int64))
             condition = self.run.add_given(np.asarray(True))
@@ -134,9 +134,9 @@ class Tracer:
             scanned.append(out[1 + len(state) :])
             turn += 1
         if goes_on and (given[0] is None or turn < limit):
-            return self._rest(node, [*(env[n] for n in node.input if n), *state], results, path)
+            return self._rest(node, [*(env[n] for n in node.input if n), *state], results, scope)
         columns = _columns(scanned, len(results) - len(state))
-        return [*state, *self._gathered(node, columns, results[len(state) :], path)]
+        return [*state, *self._gathered(node, columns, results[len(state) :], scope)]
 
     def _scan(
         self,
@@ -144,7 +144,7 @@ class Tracer:
         body: Any,
         env: dict[str, int],
         results: list[Array],
-        path: tuple[str, ...],
+        scope: Scope,
     ) -> list[int]:
         ints = {attr.name: list(attr.ints) for attr in node.attribute}
         count = next(a.i for a in node.attribute if a.name == "num_scan_inputs")
@@ -156,7 +156,7 @@ class Tracer:
         length = self.run.values[wholes[0]].shape[axes[0]]
         scanned: list[list[int]] = []
         for turn in range(min(length, MOST_STEPS)):
-            here = (*path, f"{node.name}, step {turn}")
+            here = scope.inside(node, f"{node.name}, step {turn}")
             slices = []
             for whole, axis, is_backwards in zip(wholes, axes, backwards, strict=True):
                 place = length - 1 - turn if is_backwards else turn
@@ -168,22 +168,22 @@ class Tracer:
             state = out[:first]
             scanned.append(out[first:])
         if length > MOST_STEPS:
-            return self._rest(node, [*state, *wholes], results, path)
+            return self._rest(node, [*state, *wholes], results, scope)
         columns = _columns(scanned, len(results) - first)
-        return [*state, *self._gathered(node, columns, results[first:], path)]
+        return [*state, *self._gathered(node, columns, results[first:], scope)]
 
     def _gathered(
-        self, node: Any, columns: list[list[int]], results: list[Array], path: tuple[str, ...]
+        self, node: Any, columns: list[list[int]], results: list[Array], scope: Scope
     ) -> list[int]:
         pairs = zip(columns, results, strict=True)
-        return [self._rest(node, column, [whole], path)[0] for column, whole in pairs]
+        return [self._rest(node, column, [whole], scope)[0] for column, whole in pairs]
 
     def _rest(
-        self, node: Any, ids: Sequence[int], results: Sequence[Array], path: tuple[str, ...]
+        self, node: Any, ids: Sequence[int], results: Sequence[Array], scope: Scope
     ) -> list[int]:
         """The results of a loop as one step behind those that were looked into."""
         found = [self.run.add(value) for value in results]
-        self.run.add_step(node, ids, found, path, is_part=True)
+        self.run.add_step(node, ids, found, scope, is_part=True)
         return found
 
 

@@ -145,7 +145,7 @@ class Verification:
         place: where it is off, when that was found.
         replay: a small program that shows it.
         notes: what could not be found out, and why.
-        versions: of jax, jaxport, onnxruntime.
+        versions: of jax, jaxport, onnxruntime and of the table of kernels that jaxport knows.
         model_sha256: of the file, or of its bytes.
         model_runs, jax_runs: how often each was run to compare the outputs.
     """

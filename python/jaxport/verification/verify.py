@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
 import jax.numpy as jnp
 
-from .. import _jax, runtime
+from .. import _core, _jax, runtime
 from ..comparison import numpy_dtype
 from ..errors import ConversionError, first_line
 from ..frameworks import program_of
 from ..inputs import Inputs
+from ..model import Model
 from .cases import Array, Case, Question, Sizes, choices, inputs_of, why_skipped
 from .certificate import sha256_of, write_certificate
 from .diagnosis import Diagnosis, diagnose
@@ -64,7 +67,7 @@ def verify(
     """
     dtype = jnp.float64 if enable_double_precision else jnp.float32
     images = (tuple(inputs_as_nchw or ()), tuple(outputs_as_nchw or ()))
-    with _jax.double_precision(enable_double_precision):
+    with _jax.double_precision(enable_double_precision), _loadable(model) as model:
         session = runtime.open_session(model)
         given = inputs_of(session, numpy_dtype) if inputs is None else inputs
         question = Question(program_of(fn), given, input_params or {}, images, dtype)
@@ -78,6 +81,7 @@ def verify(
             worst = max(failed, key=lambda run: sum(a.size for a in run.case.feeds.values()))
             again = {"enable_double_precision": enable_double_precision, **(options or {})}
             diagnosis = diagnose(model, worst.case, worst.wrong, worst.results, replay, again)
+        sha256 = sha256_of(model)
     found = Verification(
         _worst([run.check.verdict for run in runs]),
         tuple(run.check for run in runs),
@@ -86,13 +90,42 @@ def verify(
         replay=diagnosis.replay,
         notes=diagnosis.notes,
         versions=versions(),
-        model_sha256=sha256_of(model),
+        model_sha256=sha256,
         model_runs=sum(run.case is not None for run in runs),
         jax_runs=sum(run.case is not None for run in runs),
     )
     if certificate is not None and found.ok:
         write_certificate(found, certificate)
     return found
+
+
+@contextlib.contextmanager
+def _loadable(model: Any) -> Iterator[Any]:
+    """A model in memory that no single message can hold, as a file."""
+    if not isinstance(model, Model) or model.fits_one_file:
+        yield model
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield model.save(os.path.join(folder, "model.onnx"))
+
+
+def verified(fn: Callable[..., Any], model: Any, *arguments: Any, **options: Any) -> Verification:
+    """verify() for to_onnx: raises ConversionError E100 when the model is off."""
+    found = verify(fn, model, *arguments, **options)
+    if found.ok:
+        return found
+    place = found.place
+    error = ConversionError(
+        "E100",
+        "the model gives other numbers than JAX",
+        source=place.source if place else "",
+        source_line=place.source_line if place else "",
+        equation=place.equation if place else "",
+        notes=str(found).splitlines()[1:],
+        help="the replay is a program to report; docs/verification.md says how to read the table",
+    )
+    error.verification = found
+    raise error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,7 +185,7 @@ def _failed(name: str, want: Array, error: Exception) -> Output:
 def _refuse_nothing(runs: Sequence[_Compared]) -> None:
     if all(run.case is None for run in runs):
         raise ConversionError(
-            "E094",
+            "E101",
             f"nothing can be compared: {runs[0].check.skipped}",
             help="give sizes at which the function can be called",
         )
@@ -167,4 +200,5 @@ def _worst(verdicts: Sequence[Verdict]) -> Verdict:
 
 def versions() -> dict[str, str]:
     """Of what decides about the numbers."""
-    return {name: metadata.version(name) for name in ("jax", "jaxport", "onnxruntime")}
+    packages = {name: metadata.version(name) for name in ("jax", "jaxport", "onnxruntime")}
+    return {**packages, "kernel table": _core.kernel_table()}
