@@ -23,8 +23,9 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.path.insert(0, os.getcwd())  # as python -m does, so that a module of the user is found
-    sides = map(_reported, (convert, diff_run, check_certificate))
-    return _core.run_command(sys.argv[1:], *sides)
+    return _core.run_command(
+        sys.argv[1:], _reported(convert), _reported(diff_run), _reported(check_certificate)
+    )
 
 
 def convert(

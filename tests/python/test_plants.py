@@ -87,7 +87,9 @@ def planted(seed: int) -> Planted | None:
 def _is_same(before: np.ndarray, after: np.ndarray, digits: Any) -> bool:
     if before.shape != after.shape:
         return False
-    return bool(near(before.astype(digits or before.dtype), after.astype(digits or after.dtype)).all())
+    return bool(
+        near(before.astype(digits or before.dtype), after.astype(digits or after.dtype)).all()
+    )
 
 
 def outcome(found: Planted, folder: str) -> str:

@@ -91,9 +91,7 @@ class Question:
         outputs = [value.name for value in session.get_outputs()]
         exports_state = bool(self.program.state) and any(n.endswith("_out") for n in outputs)
         specs, leaves = _described(values)
-        recorded = record(
-            self.program, specs, images=self.images, exports_state=exports_state
-        )
+        recorded = record(self.program, specs, images=self.images, exports_state=exports_state)
         for i in self.images[0]:
             leaves[i] = jnp.transpose(leaves[i], TO_NCHW)
         arrays = [*leaves, *(jnp.asarray(self.program.state[name]) for name in recorded.read)]

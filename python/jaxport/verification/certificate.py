@@ -17,7 +17,7 @@ FORMAT = 1
 
 
 def sha256_of(model: Any) -> str:
-    """Of a file and the files that hold its tensors, or of the bytes of a model in memory."""
+    """Of a file, or of the bytes of a model in memory."""
     if isinstance(model, str | os.PathLike):
         return _of_file(os.fspath(model))
     if isinstance(model, Model):
@@ -27,30 +27,38 @@ def sha256_of(model: Any) -> str:
     return hashlib.sha256(model).hexdigest()
 
 
+def external_sha256_of(model: Any) -> dict[str, str]:
+    """Of the files beside a model that hold its tensors, by their names."""
+    if not isinstance(model, str | os.PathLike):
+        return {}
+    path = os.fspath(model)
+    return {name: _of_file(_beside(path, name)) for name in external_files(path)}
+
+
 def _of_file(path: str) -> str:
     state = hashlib.sha256()
-    for name in [path, *external_files(path)]:
-        with open(name, "rb") as file:
-            while block := file.read(1 << 20):
-                state.update(block)
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            state.update(block)
     return state.hexdigest()
 
 
 def external_files(path: str) -> list[str]:
-    """The files that a model keeps tensors in, sorted."""
-    proto = package("onnx").load(path, load_external_data=False)
+    """The names of the files that a model keeps tensors in, sorted."""
+    return sorted(set(_locations(package("onnx").load(path, load_external_data=False))))
+
+
+def _beside(path: str, name: str) -> str:
+    """A file in the folder of a model. Raises ConversionError E102 for one that is elsewhere."""
     folder = os.path.realpath(os.path.dirname(path))
-    found = set()
-    for name in _locations(proto):
-        file = os.path.realpath(os.path.join(folder, name))
-        if not file.startswith(os.path.join(folder, "")):
-            raise ConversionError(
-                "E102",
-                f"the model '{path}' keeps tensors outside of its folder: {name}",
-                help="move the file into the folder of the model",
-            )
-        found.add(file)
-    return sorted(found)
+    file = os.path.realpath(os.path.join(folder, name))
+    if file.startswith(os.path.join(folder, "")):
+        return file
+    raise ConversionError(
+        "E102",
+        f"the model '{path}' keeps tensors outside of its folder: {name}",
+        help="move the file into the folder of the model",
+    )
 
 
 def _locations(message: Any) -> Iterator[str]:
@@ -69,6 +77,7 @@ def write_certificate(found: Verification, path: str | os.PathLike[str]) -> None
     data = {
         "format": FORMAT,
         "model_sha256": found.model_sha256,
+        "external_sha256": found.external_sha256,
         "verdict": found.verdict,
         "checks": [
             {
@@ -95,7 +104,11 @@ def problem_of(model: str, certificate: str) -> str:
     """Why a certificate does not belong to a file, "" when it does. Raises ConversionError E102."""
     data = read_certificate(certificate)
     if data["model_sha256"] != sha256_of(model):
-        return "the model was changed after it was verified"
+        return f"{model} was changed after it was verified"
+    for name, expected in data["external_sha256"].items():
+        file = _beside(model, name)
+        if not os.path.exists(file) or _of_file(file) != expected:
+            return f"{name} was changed after it was verified"
     return ""
 
 
@@ -105,7 +118,8 @@ def read_certificate(path: str) -> dict[str, Any]:
             data = json.load(file)
     except (OSError, ValueError) as error:
         raise _unreadable(path, first_line(error)) from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT or "model_sha256" not in data:
+    fields = {"external_sha256", "format", "model_sha256"}
+    if not isinstance(data, dict) or not fields <= data.keys() or data["format"] != FORMAT:
         raise _unreadable(path, "it is no certificate of this version")
     return data
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import _jax
 from .._jaxpr import is_call, is_variable
-from .graph import MOST_STEPS, Run, Scope
+from .graph import Run, Scope
 
 _CONTROL = ("cond", "scan", "while")
 
@@ -75,7 +75,7 @@ def flat(jaxpr: Any) -> Flat:
 
         def read(atom: Any) -> int:
             if is_variable(atom):
-                return env[atom]
+                return int(env[atom])
             return constant(jnp.asarray(atom.val, atom.aval.dtype))
 
         for eqn in inner.eqns:
@@ -105,13 +105,6 @@ def flat(jaxpr: Any) -> Flat:
         for line in lines
     ]
     return Flat(len(inner.invars), constants, tuple(numbered), renumbered(outputs))
-
-
-def bind(eqn: Any, operands: Sequence[Any], params: dict[str, Any] | None = None) -> list[Any]:
-    """The results of one equation."""
-    with _jax.context_of(eqn):
-        results = eqn.primitive.bind(*operands, **(eqn.params if params is None else params))
-    return list(results) if eqn.primitive.multiple_results else [results]
 
 
 class Tracer:
@@ -155,7 +148,8 @@ class Tracer:
             def every_result(*arguments: Any) -> list[Any]:
                 values = [*arguments, *program.constants]
                 for line in program.lines:
-                    values += bind(line.eqn, [values[i] for i in line.operands])
+                    operands = [values[i] for i in line.operands]
+                    values += _jax.bind(line.eqn, operands, line.eqn.params)
                 return values[program.parameters + len(program.constants) :]
 
             self._compiled[id(jaxpr)] = (jaxpr, program, jax.jit(every_result))
@@ -194,8 +188,9 @@ class Tracer:
         first_x = fixed + carried
         state, state_ids = arrays[fixed:first_x], ids[fixed:first_x]
         ys: list[list[int]] = []
+        most = self.run.most_steps()
         turns = range(length)[::-1] if params["reverse"] else range(length)
-        for turn in turns[:MOST_STEPS]:
+        for turn in turns[:most]:
             here = scope.inside(eqn, f"scan, step {turn}")
             x = [array[turn] for array in arrays[first_x:]]
             x_ids = [self.run.add(_jax.host_array(value)) for value in x]
@@ -211,9 +206,12 @@ class Tracer:
             ys.append(out_ids[carried:])
         columns = [list(column) for column in zip(*ys, strict=True)] if ys else []
         columns = columns or [[] for _ in results[carried:]]
-        if length > MOST_STEPS:
+        if length > most:
             return self._rest(eqn, [*ids[:fixed], *state_ids, *ids[first_x:]], results, scope)
-        gathered = [self._rest(eqn, column, [y], scope)[0] for column, y in zip(columns, results[carried:], strict=True)]
+        gathered = [
+            self._rest(eqn, column, [y], scope)[0]
+            for column, y in zip(columns, results[carried:], strict=True)
+        ]
         return [*state_ids, *gathered]
 
     def _while(
@@ -228,7 +226,7 @@ class Tracer:
         if eqn.params["cond_jaxpr"].out_avals[0].shape:
             return None  # vmap made a batch of the condition
         state, state_ids = arrays[m + n :], ids[m + n :]
-        for turn in range(MOST_STEPS):
+        for turn in range(self.run.most_steps()):
             here = scope.inside(eqn, f"while, step {turn}")
             _, goes_on = self._jaxpr(
                 eqn.params["cond_jaxpr"], [*arrays[:m], *state], [*ids[:m], *state_ids], here

@@ -18,7 +18,7 @@ from jax import lax
 
 from .. import _jax
 from .._jaxpr import is_variable
-from .equations import bind, body_of, parts
+from .equations import body_of, parts
 from .tolerances import TOLERANCES, Array, allowed, distance, finite_largest, is_float, wide
 
 # How much farther from the exact result than JAX a model may be: both are one sample of the same
@@ -28,7 +28,10 @@ _NUDGE_FACTOR = 2.0
 _NUDGES = 6
 
 # Their results depend on the bits or the width of their operands, so they keep their dtypes.
-_NARROW = {"bitcast_convert_type", "nextafter", "random_bits", "reduce_precision"}
+_NARROW = {
+    *("bitcast_convert_type", "nextafter", "random_bits", "random_gamma", "reduce_precision"),
+    *("rng_bit_generator", "rng_uniform"),
+}
 
 # Operations that round; all others give what they are given, or integers.
 _ROUNDING = {
@@ -159,7 +162,7 @@ class _Wide:
             )
         if name in _NARROW or any(map(_has_jaxpr, params.values())):
             return self._narrow(eqn, operands)
-        results = bind(eqn, operands, {k: _wide_dtype(v) for k, v in params.items()})
+        results = _jax.bind(eqn, operands, {k: _wide_dtype(v) for k, v in params.items()})
         return self._nudged(eqn, operands, results) if name in _ROUNDING else results
 
     def _function(self, jaxpr: Any) -> Callable[..., list[Any]]:
@@ -181,7 +184,7 @@ class _Wide:
         """An equation in its own dtypes."""
         atoms = zip(eqn.invars, operands, strict=True)
         own = [_in_dtype(value, atom.aval.dtype) for atom, value in atoms]
-        return [_widened(value) for value in bind(eqn, own)]
+        return [_widened(value) for value in _jax.bind(eqn, own, eqn.params)]
 
     def _nudged(self, eqn: Any, operands: list[Any], results: list[Any]) -> list[Any]:
         """The results, off by a unit in the last place that they have in the program."""
@@ -193,8 +196,8 @@ class _Wide:
         size = result
         if eqn.primitive.name in _SUMS:  # their parts are rounded on the way
             sizes = [abs(x) if jnp.issubdtype(x.dtype, jnp.floating) else x for x in operands]
-            size = bind(eqn, sizes, {k: _wide_dtype(v) for k, v in eqn.params.items()})[0]
-        unit = float(jnp.finfo(dtype).eps)
+            size = _jax.bind(eqn, sizes, {k: _wide_dtype(v) for k, v in eqn.params.items()})[0]
+        unit = float(jnp.finfo(dtype).eps)  # type: ignore[no-untyped-call]
         moved = result + self._signs(result.shape) * unit * size
         # Arithmetic with small whole numbers is exact.
         is_whole = (result == jnp.round(result)) & (abs(result) < 1 / unit)
@@ -212,6 +215,8 @@ class _Wide:
 
 
 def _has_jaxpr(value: Any) -> bool:
+    if isinstance(value, tuple | list):
+        return any(map(_has_jaxpr, value))
     return hasattr(value, "eqns")
 
 

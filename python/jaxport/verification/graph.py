@@ -11,8 +11,9 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# Steps of a loop that are looked into; what comes after them is one step.
-MOST_STEPS = 16
+# Steps of a loop that are looked into, while a run has not too many; what comes after is one step.
+_MOST_STEPS = 64
+_MANY = 20_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +62,10 @@ class Run:
     values: dict[int, Array] = dataclasses.field(default_factory=dict)
     given: list[int] = dataclasses.field(default_factory=list)
     outputs: list[int] = dataclasses.field(default_factory=list)
+
+    def most_steps(self) -> int:
+        """How many steps of the next loop are to be looked into."""
+        return _MOST_STEPS if len(self.steps) < _MANY else 0
 
     def add(self, value: Array) -> int:
         number = len(self.values)

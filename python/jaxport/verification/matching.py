@@ -127,7 +127,11 @@ def _arrangements(lhs: Array, rhs: Array) -> Any:
 
 
 def _orders(shape: Sequence[int]) -> Any:
-    return itertools.permutations(range(len(shape))) if len(shape) <= _MOST_DIMS else [range(len(shape))]
+    return (
+        itertools.permutations(range(len(shape)))
+        if len(shape) <= _MOST_DIMS
+        else [range(len(shape))]
+    )
 
 
 def _near(first: Array, second: Array, like: Fingerprint) -> Array:
@@ -139,5 +143,3 @@ def _near(first: Array, second: Array, like: Fingerprint) -> Array:
 
 def _is_near(first: Array, second: Array, like: Fingerprint) -> bool:
     return bool(_near(first, second, like).all())
-
-

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import runtime
 from ..model import Model, package
-from .graph import MOST_STEPS, Run, Scope
+from .graph import Run, Scope
 
 Array = np.ndarray[Any, Any]
 _DOMAINS = ("", "ai.onnx")
@@ -117,12 +117,13 @@ class Tracer:
     ) -> list[int]:
         names = [value.name for value in body.input]
         given = [self.run.values[env[name]] if name else None for name in node.input[:2]]
-        limit = MOST_STEPS if given[0] is None else int(given[0].reshape(()))
+        most = self.run.most_steps()
+        limit = most if given[0] is None else int(given[0].reshape(()))
         goes_on = given[1] is None or bool(given[1].reshape(()))
         state = [env[name] for name in node.input[2:]]
         scanned: list[list[int]] = []
         turn = 0
-        while goes_on and turn < min(limit, MOST_STEPS):
+        while goes_on and turn < min(limit, most):
             here = scope.inside(node, f"{node.name}, step {turn}")
             # ONNX: what is fed of Loop's counter and condition are scalars
             counter = self.run.add_given(np.asarray(turn, np.int64))
@@ -153,9 +154,9 @@ class Tracer:
         wholes = [env[name] for name in node.input[first:]]
         axes = ints.get("scan_input_axes") or [0] * count
         backwards = ints.get("scan_input_directions") or [0] * count
-        length = self.run.values[wholes[0]].shape[axes[0]]
+        length, most = self.run.values[wholes[0]].shape[axes[0]], self.run.most_steps()
         scanned: list[list[int]] = []
-        for turn in range(min(length, MOST_STEPS)):
+        for turn in range(min(length, most)):
             here = scope.inside(node, f"{node.name}, step {turn}")
             slices = []
             for whole, axis, is_backwards in zip(wholes, axes, backwards, strict=True):
@@ -167,7 +168,7 @@ class Tracer:
             out = self._body(body, env, dict(zip(names, [*state, *slices], strict=True)), here)
             state = out[:first]
             scanned.append(out[first:])
-        if length > MOST_STEPS:
+        if length > most:
             return self._rest(node, [*state, *wholes], results, scope)
         columns = _columns(scanned, len(results) - first)
         return [*state, *self._gathered(node, columns, results[first:], scope)]

@@ -17,7 +17,7 @@ import numpy as np
 from .. import _jax, runtime
 from ..model import Model, package
 from .cases import Case
-from .equations import bind, flat
+from .equations import flat
 from .exact import rounding_explains
 from .graph import Array, Run, Step
 from .locate import Parting
@@ -137,7 +137,8 @@ def _of_steps(steps: Sequence[Step], run: Run, constants: frozenset[int]) -> Pro
     def program(*arguments: Any) -> list[Any]:
         env = {**known, **dict(zip(read, arguments, strict=True))}
         for step in steps:
-            found = bind(step.what, [env[value] for value in step.operands])
+            operands = [env[value] for value in step.operands]
+            found = _jax.bind(step.what, operands, step.what.params)
             env.update(zip(step.results, found, strict=True))
         return [env[value] for value in results]
 

@@ -87,7 +87,9 @@ class Check:
     @property
     def verdict(self) -> Verdict:
         found = {output.verdict for output in self.outputs}
-        return "different" if "different" in found else "unstable" if "unstable" in found else "same"
+        return (
+            "different" if "different" in found else "unstable" if "unstable" in found else "same"
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,6 +149,7 @@ class Verification:
         notes: what could not be found out, and why.
         versions: of jax, jaxport, onnxruntime and of the table of kernels that jaxport knows.
         model_sha256: of the file, or of its bytes.
+        external_sha256: of the files beside it that hold its tensors, by name.
         model_runs, jax_runs: how often each was run to compare the outputs.
     """
 
@@ -158,6 +161,7 @@ class Verification:
     notes: tuple[str, ...] = ()
     versions: dict[str, str] = dataclasses.field(default_factory=dict)
     model_sha256: str = ""
+    external_sha256: dict[str, str] = dataclasses.field(default_factory=dict)
     model_runs: int = 0
     jax_runs: int = 0
 

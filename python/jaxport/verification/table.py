@@ -28,8 +28,9 @@ def text_of(found: Verification) -> str:
         lines += _place(found.place)
     if found.replay:
         again = "" if found.replay.reproduces else "not "
+        count = found.replay.equations
         lines.append(
-            f"replay: {found.replay.folder} ({found.replay.equations} equations; "
+            f"replay: {found.replay.folder} ({count} equation{'' if count == 1 else 's'}; "
             f"converted anew, it does {again}differ)"
         )
     lines += found.notes
@@ -62,7 +63,9 @@ def _worst(output: Output) -> list[str]:
 
 
 def _bars(histogram: dict[str, int]) -> str:
-    return "  ".join(f"<={upto}: {n}" if upto != "0" else f"0: {n}" for upto, n in histogram.items())
+    return "  ".join(
+        f"<={upto}: {n}" if upto != "0" else f"0: {n}" for upto, n in histogram.items()
+    )
 
 
 def _place(place: Place) -> list[str]:
@@ -72,12 +75,16 @@ def _place(place: Place) -> list[str]:
         lines.append(f"  in {'; '.join(place.loop)}")
     lines.append(f"  equation: {place.equation}")
     if place.swallowed:
-        lines.append(f"  or one of the {len(place.swallowed)} equations behind it that became nodes with it")
+        lines.append(
+            f"  or one of the {len(place.swallowed)} equations behind it that became nodes with it"
+        )
     if place.op:
         source = f"  at {place.node_source}" if place.node_source else ""
         lines.append(f"  node: {place.node or '(no name)'} ({place.op}){source}")
     if place.ulps is not None:
-        lines.append(f"  its error: {place.ulps:.2g} ulps; elements by ulps: {_bars(place.histogram)}")
+        lines.append(
+            f"  its error: {place.ulps:.2g} ulps; elements by ulps: {_bars(place.histogram)}"
+        )
     return lines
 
 

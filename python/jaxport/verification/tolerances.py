@@ -63,7 +63,8 @@ def allowed(want: Array) -> Array:
         return np.zeros(want.shape)
     with np.errstate(all="ignore"):
         own = tolerance.relative * np.nan_to_num(np.abs(wide(want)), posinf=0.0)
-    tiny = float(jnp.finfo(want.dtype).tiny)  # XLA takes subnormal numbers for 0
+    # XLA takes subnormal numbers for 0.
+    tiny = float(jnp.finfo(want.dtype).tiny)  # type: ignore[no-untyped-call]
     return np.asarray(own + tolerance.of_largest * finite_largest(want) + tiny)
 
 
@@ -92,7 +93,7 @@ def ulps(want: Array, have: Array) -> Array:
     apart = distance(want, have)
     if not is_float(want):
         return apart
-    info = jnp.finfo(want.dtype)
+    info = jnp.finfo(want.dtype)  # type: ignore[no-untyped-call]
     size = np.maximum(np.nan_to_num(np.abs(wide(want)), posinf=0.0), float(info.tiny))
     _, exponent = np.frexp(size)
     return np.asarray(apart / np.ldexp(float(info.eps), exponent - 1))

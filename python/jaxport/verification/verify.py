@@ -20,7 +20,7 @@ from ..frameworks import program_of
 from ..inputs import Inputs
 from ..model import Model
 from .cases import Array, Case, Question, Sizes, choices, inputs_of, why_skipped
-from .certificate import sha256_of, write_certificate
+from .certificate import external_sha256_of, sha256_of, write_certificate
 from .diagnosis import Diagnosis, diagnose
 from .exact import rounding_explains
 from .results import Check, Output, Verdict, Verification
@@ -71,17 +71,16 @@ def verify(
         session = runtime.open_session(model)
         given = inputs_of(session, numpy_dtype) if inputs is None else inputs
         question = Question(program_of(fn), given, input_params or {}, images, dtype)
-        runs = [
-            _run(question, choice, session) for choice in choices(question.symbols(), sizes)
-        ]
+        runs = [_run(question, choice, session) for choice in choices(question.symbols(), sizes)]
         _refuse_nothing(runs)
         diagnosis = Diagnosis()
-        failed = [run for run in runs if run.check.verdict == "different" and run.case]
-        if failed:
-            worst = max(failed, key=lambda run: sum(a.size for a in run.case.feeds.values()))
+        failed = [run for run in runs if run.case and run.check.verdict == "different"]
+        worst = max(failed, key=_elements, default=None)
+        if worst is not None and worst.case is not None:  # most numbers tell values apart best
             again = {"enable_double_precision": enable_double_precision, **(options or {})}
             diagnosis = diagnose(model, worst.case, worst.wrong, worst.results, replay, again)
         sha256 = sha256_of(model)
+        external_sha256 = {} if certificate is None else external_sha256_of(model)
     found = Verification(
         _worst([run.check.verdict for run in runs]),
         tuple(run.check for run in runs),
@@ -91,6 +90,7 @@ def verify(
         notes=diagnosis.notes,
         versions=versions(),
         model_sha256=sha256,
+        external_sha256=external_sha256,
         model_runs=sum(run.case is not None for run in runs),
         jax_runs=sum(run.case is not None for run in runs),
     )
@@ -134,6 +134,10 @@ class _Compared:
     case: Case | None = None
     wrong: tuple[int, ...] = ()
     results: tuple[Array, ...] = ()  # of JAX
+
+
+def _elements(run: _Compared) -> int:
+    return sum(array.size for array in run.case.feeds.values()) if run.case else 0
 
 
 def _run(question: Question, sizes: dict[str, int], session: Any) -> _Compared:
@@ -194,7 +198,7 @@ def _refuse_nothing(runs: Sequence[_Compared]) -> None:
 def _worst(verdicts: Sequence[Verdict]) -> Verdict:
     for verdict in ("different", "unstable"):
         if verdict in verdicts:
-            return verdict  # type: ignore[return-value]
+            return verdict
     return "same"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plants one fault into a finished model: what a wrong lowering, rule, pass or dtype would leave."""
+"""Plants one fault into a finished model, as a wrong lowering, rule, pass or dtype would."""
 
 from __future__ import annotations
 
@@ -124,13 +124,17 @@ def _other_constant(model: Any, graph: Any, node: Any, random: np.random.Generat
 def _other_dtype(model: Any, graph: Any, node: Any, random: np.random.Generator) -> bool:
     """The results are rounded to 8 bits on the way, as by a Cast that was left out elsewhere."""
     result = node.output[0]
-    types = {v.name: v.type.tensor_type.elem_type for v in onnx.shape_inference.infer_shapes(
-        model).graph.value_info}
+    types = {
+        v.name: v.type.tensor_type.elem_type
+        for v in onnx.shape_inference.infer_shapes(model).graph.value_info
+    }
     if types.get(result) != TensorProto.FLOAT:
         return False
     position = list(graph.node).index(node)
     node.output[0] = f"{result}~wide"
-    narrow = helper.make_node("Cast", [node.output[0]], [f"{result}~narrow"], to=TensorProto.BFLOAT16)
+    narrow = helper.make_node(
+        "Cast", [node.output[0]], [f"{result}~narrow"], to=TensorProto.BFLOAT16
+    )
     back = helper.make_node("Cast", [f"{result}~narrow"], [result], to=TensorProto.FLOAT)
     for cast in (narrow, back):
         cast.metadata_props.extend(node.metadata_props)
