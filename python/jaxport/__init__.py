@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .lowering import register_lowering as register_lowering
     from .model import Model as Model
     from .report import Report as Report
+    from .verification.results import Verification as Verification
+    from .verification.verify import verify as verify
     from .web import allclose_onnxruntime_web as allclose_onnxruntime_web
 
     __version__: str
@@ -30,6 +32,7 @@ _HOMES = {
     "ConversionError": "errors",
     "Model": "model",
     "Report": "report",
+    "Verification": "verification.results",
     "allclose": "agreement",
     "allclose_onnxruntime_web": "web",
     "compare": "comparison",
@@ -37,6 +40,7 @@ _HOMES = {
     "register_decomposition": "decompose",
     "register_lowering": "lowering",
     "to_onnx": "api",
+    "verify": "verification.verify",
 }
 _MODULES = ("testing",)
 
@@ -45,6 +49,7 @@ __all__ = [
     "ConversionError",
     "Model",
     "Report",
+    "Verification",
     "allclose",
     "allclose_onnxruntime_web",
     "compare",
@@ -52,6 +57,7 @@ __all__ = [
     "register_decomposition",
     "register_lowering",
     "to_onnx",
+    "verify",
 ]
 
 

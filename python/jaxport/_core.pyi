@@ -86,6 +86,9 @@ def newest_opset(target: str) -> int:
 def calls() -> list[str]:
     """The primitives that only call a nested jaxpr."""
 
+def kernel_table() -> str:
+    """The version of ONNX Runtime whose kernels the compiler knows."""
+
 def knows(primitive: str) -> bool:
     """
     Whether the compiler has a translation or, at some opset, a lowering for a primitive.
@@ -105,7 +108,7 @@ def specification(model: bytes | str | os.PathLike) -> str:
 def side_by_side(lhs: bytes | str | os.PathLike, rhs: bytes | str | os.PathLike) -> list[tuple[str, str, str]]:
     """What two models say about themselves: what, left, right."""
 
-def run_command(arguments: Sequence[str], convert: Callable, diff_run: Callable) -> int:
+def run_command(arguments: Sequence[str], convert: Callable, diff_run: Callable, check_certificate: Callable) -> int:
     """
     The program jaxport with what only Python can do; returns the exit code.
     """

@@ -18,7 +18,7 @@ import sys
 import sysconfig
 import traceback as traceback_module
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import jax
@@ -67,7 +67,7 @@ TAKES_PACKED = frozenset(
 )
 
 
-def _scan_params(eqn: Any) -> dict[str, Any]:
+def scan_params(eqn: Any) -> dict[str, Any]:
     # jax 0.11: num_consts and num_carry became trees that say which operands are which.
     params = dict(eqn.params)
     if "ft_in" in params:
@@ -111,7 +111,7 @@ def _select_params(eqn: Any) -> dict[str, Any]:
 REWRITES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "composite": _composite_params,
     "jit": _jit_params,
-    "scan": _scan_params,
+    "scan": scan_params,
     "select_and_gather_add": _select_params,
     "select_and_scatter_add": _select_params,
     "shard_map": _shard_map_params,
@@ -397,6 +397,16 @@ def key_impl(dtype: Any) -> Any:
 def context_of(eqn: Any) -> contextlib.AbstractContextManager[Any]:
     """The settings of JAX that an equation was traced with, such as jax_threefry_partitionable."""
     return cast(contextlib.AbstractContextManager[Any], eqn.ctx.manager)
+
+
+def bind(eqn: Any, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """The results of an equation, computed or traced, with other operands and parameters."""
+    with context_of(eqn):
+        given = eqn.primitive.get_bind_params(params)
+        # jax 0.10: functions are parameters; before, they came apart and first.
+        functions, given = given if isinstance(given, tuple) else ((), given)
+        results = eqn.primitive.bind(*functions, *operands, **given)
+    return list(results) if eqn.primitive.multiple_results else [results]
 
 
 def private(primitive: str) -> Any:

@@ -20,7 +20,7 @@ from .weights import WeightPaths
 
 _SEED = 0
 # Sizes that symbols get when inputs are shapes: small, distinct, none of them 1.
-_SYMBOL_SIZES = (2, 3, 5, 7, 11, 13)
+SYMBOL_SIZES = (2, 3, 5, 7, 11, 13)
 
 
 def allclose(
@@ -89,10 +89,18 @@ def _host(value: Any) -> np.ndarray[Any, Any]:
     return _jax.host_array(value if isinstance(value, jax.Array) else jnp.asarray(value))
 
 
-def example_arguments(inputs: Inputs, params: dict[str, Any], default_dtype: Any) -> Arguments:
-    """Concrete arguments: arrays as they are, shapes filled with random numbers."""
+def example_arguments(
+    inputs: Inputs,
+    params: dict[str, Any],
+    default_dtype: Any,
+    symbol_sizes: Mapping[str, int] | None = None,
+) -> Arguments:
+    """Concrete arguments: arrays as they are, shapes filled with random numbers.
+
+    Symbols that `symbol_sizes` does not have get small distinct sizes.
+    """
     random = np.random.default_rng(_SEED)
-    sizes: dict[str, int] = {}
+    sizes = dict(symbol_sizes or {})
 
     def fill(spec: Any, given: Any) -> Any:
         if not is_input(spec):
@@ -162,7 +170,7 @@ def _sample(random: np.random.Generator, spec: Any, sizes: dict[str, int]) -> An
 
 
 def _size_of(name: str, sizes: dict[str, int]) -> int:
-    return sizes.setdefault(name, _SYMBOL_SIZES[len(sizes) % len(_SYMBOL_SIZES)])
+    return sizes.setdefault(name, SYMBOL_SIZES[len(sizes) % len(SYMBOL_SIZES)])
 
 
 def compare(

@@ -55,6 +55,7 @@ def to_onnx(
     external_data_threshold: int = EXTERNAL_DATA_THRESHOLD,
     inline_limit: int = INLINE_LIMIT,
     source_locations: bool = True,
+    verify: bool = False,
 ) -> Any:
     """Converts a JAX function to an ONNX model.
 
@@ -108,9 +109,12 @@ def to_onnx(
         external_data_threshold: tensors of at least this many bytes may go to "<path>.data".
         inline_limit: they go there once the model would have more bytes than this.
         source_locations: keep the user's source lines in the metadata of nodes.
+        verify: run the model and fn on the same random inputs, and compare all outputs, as
+            jaxport.verify does; Model.verification has what was found. Needs ONNX Runtime.
 
     Raises:
-        ConversionError: with a code, the place in the user's code and what to do next.
+        ConversionError: with a code, the place in the user's code and what to do next. E100 when
+            `verify` finds that the model gives other numbers.
     """
     return_mode = _choice("return_mode", return_mode, _RETURN_MODES)
     if opset == "auto":
@@ -152,6 +156,28 @@ def to_onnx(
         source_locations=source_locations,
     )
     model.report.give(report)
+    if verify:
+        options = {
+            "opset": opset,
+            "raise_": raise_,
+            "normalization_mode": normalization_mode,
+            "without_rules": without_rules,
+            "target": target,
+            "functions": functions,
+            "unroll_layers": unroll_layers,
+        }
+        from .verification.verify import verified
+
+        model.verification = verified(
+            fn,
+            model,
+            inputs,
+            input_params,
+            enable_double_precision=enable_double_precision,
+            inputs_as_nchw=inputs_as_nchw,
+            outputs_as_nchw=outputs_as_nchw,
+            options=options,
+        )
     if return_mode == "model":
         return model
     if return_mode == "ir":

@@ -23,7 +23,9 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.path.insert(0, os.getcwd())  # as python -m does, so that a module of the user is found
-    return _core.run_command(sys.argv[1:], _reported(convert), _reported(diff_run))
+    return _core.run_command(
+        sys.argv[1:], _reported(convert), _reported(diff_run), _reported(check_certificate)
+    )
 
 
 def convert(
@@ -70,6 +72,15 @@ def diff_run(lhs: str, rhs: str) -> int:
     comparison = compare_models(lhs, rhs)
     print(comparison)
     return 0 if comparison.same_values else 1
+
+
+def check_certificate(model: str, certificate: str) -> int:
+    """jaxport check m.onnx --certificate m.verify.json"""
+    from .verification.certificate import problem_of
+
+    problem = problem_of(model, certificate)
+    print(f"{certificate}: {problem or 'belongs to ' + model}")
+    return 1 if problem else 0
 
 
 def find_function(text: str) -> Callable[..., Any]:

@@ -252,7 +252,7 @@ def _random_inputs(session: Any) -> list[Array]:
             text = size if size is not None else f"?{len(names)}"
             name = names.setdefault(str(text), f"s{len(names)}")
             shape.append(size if isinstance(size, int) else name)
-        specs.append(jax.ShapeDtypeStruct(tuple(shape), _numpy_dtype(value.type)))  # type: ignore[no-untyped-call]
+        specs.append(jax.ShapeDtypeStruct(tuple(shape), numpy_dtype(value.type)))  # type: ignore[no-untyped-call]
     with _jax.double_precision(True):  # 64-bit inputs stay as they are
         return _arrays(agreement.example_arguments(specs, {}, jnp.float32).positional)
 
@@ -261,7 +261,7 @@ def _arrays(tree: Any) -> list[Array]:
     return [_jax.host_array(leaf) for leaf in jax.tree.leaves(tree)]
 
 
-def _numpy_dtype(type_text: str) -> Any:
+def numpy_dtype(type_text: str) -> Any:
     """ "tensor(float)" of ONNX Runtime as a numpy dtype."""
     text = _DTYPES.get(type_text, type_text.removeprefix("tensor(").removesuffix(")"))
     try:

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .verification.results import Verification
 
 
 class ConversionError(Exception):
@@ -18,6 +21,7 @@ class ConversionError(Exception):
         equation: the equation with types, or "".
         notes: further lines.
         help: what to do next, or "".
+        verification: what to_onnx(verify=True) found, when that is the error.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class ConversionError(Exception):
         self.equation = equation
         self.notes = tuple(notes)
         self.help = help
+        self.verification: Verification | None = None
 
     def with_note(self, note: str) -> ConversionError:
         """The same error with a further line before the help."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from . import _core
     from .report import Report
+    from .verification.results import Verification
 
 # Tensors of at least this many bytes may leave the file; protobuf ends at 2 GiB.
 EXTERNAL_DATA_THRESHOLD = 1024
@@ -45,6 +46,7 @@ class Model:
         report: what was raised, and what nearly was and why not.
         parameters: what to feed to the inputs that to_onnx(params_as_inputs=) asked for, by name.
         state: what to feed to the inputs that stand for state in the first run, by name.
+        verification: what to_onnx(verify=True) found, else None.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Model:
         self.report = report
         self.parameters = parameters or {}
         self.state = state or {}
+        self.verification: Verification | None = None
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Writes the model, with large tensors in "<path>.data" when one file cannot hold it.
@@ -98,7 +101,7 @@ class Model:
         """The model as an onnx_ir.Model, of any size. Raises ConversionError E075 without it."""
         ir = package("onnx_ir")
         model: onnx_ir.Model
-        if self.stats()["initializer_bytes"] <= self._inline_limit:
+        if self.fits_one_file:
             model = ir.from_proto(self.to_proto())
             return model
         with tempfile.TemporaryDirectory() as folder:
@@ -122,6 +125,11 @@ class Model:
     def requires(self) -> str:
         """The oldest runtime that was kept in mind, such as "onnxruntime>=1.23"."""
         return self._compiled.requires
+
+    @property
+    def fits_one_file(self) -> bool:
+        """Whether to_bytes() can hold the model."""
+        return bool(self.stats()["initializer_bytes"] <= self._inline_limit)
 
     @property
     def stage_times(self) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -24,8 +24,11 @@ _EXTENDED = {
 _NUMBERS = {dtype: number for number, dtype in _EXTENDED.items()}
 
 
-def open_session(model: Any) -> Any:
-    """An onnxruntime.InferenceSession for a path, bytes, a jaxport.Model or an onnx.ModelProto."""
+def open_session(model: Any, *, optimised: bool = True) -> Any:
+    """An onnxruntime.InferenceSession for a path, bytes, a jaxport.Model or an onnx.ModelProto.
+
+    Without optimisations every node is run as it stands in the model.
+    """
     import onnxruntime
 
     if isinstance(model, Model):
@@ -34,16 +37,40 @@ def open_session(model: Any) -> Any:
         model = os.fspath(model)
     elif hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
-    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    if not optimised:
+        options.log_severity_level = 4
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def run(session: Any, inputs: Sequence[np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
     """Runs a session on inputs in the order of the model's own; outputs by name, in order."""
     names = [value.name for value in session.get_inputs()]
-    feeds = {name: _to_ort(array) for name, array in zip(names, inputs, strict=True)}
-    output_names = [value.name for value in session.get_outputs()]
-    outputs = session.run_with_ort_values(output_names, feeds)
-    return {name: _from_ort(value) for name, value in zip(output_names, outputs, strict=True)}
+    outputs = [value.name for value in session.get_outputs()]
+    return run_named(session, dict(zip(names, inputs, strict=True)), outputs)
+
+
+def run_named(
+    session: Any, inputs: Mapping[str, np.ndarray[Any, Any]], outputs: Sequence[str]
+) -> dict[str, np.ndarray[Any, Any]]:
+    """The same with inputs by name, and some of the outputs."""
+    feeds = {name: _to_ort(array) for name, array in inputs.items()}
+    values = session.run_with_ort_values(outputs, feeds)
+    return {name: _from_ort(value) for name, value in zip(outputs, values, strict=True)}
+
+
+def is_extended(dtype: Any) -> bool:
+    """Whether a dtype is one of those that numpy itself does not have."""
+    return np.dtype(dtype) in _NUMBERS
+
+
+def type_number(dtype: Any) -> int:
+    """The number of a dtype in ONNX's TensorProto."""
+    from onnx import helper
+
+    number = _NUMBERS.get(np.dtype(dtype))
+    return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) if number is None else number)
 
 
 def _to_ort(array: np.ndarray[Any, Any]) -> Any:

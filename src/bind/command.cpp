@@ -42,12 +42,17 @@ nb::dict as_keywords(const tool::ConvertArguments& a) {
 }
 
 int run_command(const std::vector<std::string>& arguments, const nb::callable& convert,
-                const nb::callable& diff_run) {
+                const nb::callable& diff_run, const nb::callable& check_certificate) {
+  const auto of_two_files = [](const nb::callable& run) {
+    return [&run](const std::string& first, const std::string& second) {
+      return nb::cast<int>(run(first, second));
+    };
+  };
   const tool::PythonSide python{
       .convert =
           [&](const tool::ConvertArguments& a) { return nb::cast<int>(convert(**as_keywords(a))); },
-      .diff_run = [&](const std::string& lhs,
-                      const std::string& rhs) { return nb::cast<int>(diff_run(lhs, rhs)); }};
+      .diff_run = of_two_files(diff_run),
+      .check_certificate = of_two_files(check_certificate)};
   std::vector<const char*> argv{"jaxport"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   return tool::run_jaxport(static_cast<int>(argv.size()), argv.data(), python);
@@ -57,6 +62,7 @@ int run_command(const std::vector<std::string>& arguments, const nb::callable& c
 
 void define_command(nb::module_& m) {
   m.def("run_command", &run_command, nb::arg("arguments"), nb::arg("convert"), nb::arg("diff_run"),
+        nb::arg("check_certificate"),
         "The program jaxport with what only Python can do; returns the exit code.");
 }
 

@@ -25,6 +25,7 @@
 #include "front/text.h"
 #include "jaxport/error.h"
 #include "onnx/ir.h"
+#include "target/kernels.h"
 #include "wire/wire.h"
 
 namespace jaxport::bind {
@@ -182,6 +183,8 @@ void define_model(nb::module_& m) {
         return names;
       },
       "The primitives that only call a nested jaxpr.");
+  m.def("kernel_table", &target::table_version,
+        "The version of ONNX Runtime whose kernels the compiler knows.");
   m.def("knows", &compile::knows, nb::arg("primitive"),
         "Whether the compiler has a translation or, at some opset, a lowering for a primitive.");
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -99,6 +100,8 @@ const std::vector<Kernel>& kernels_of(const Target& target, const onnx::Schema& 
   if (found != known.end()) return found->second;
   return known.emplace(key, kernels_in_all(target, schema)).first->second;
 }
+
+std::string table_version() { return version_text(kReleases[std::size(kReleases) - 1].version); }
 
 bool takes(std::span<const onnx::TypeConstraint> types, std::string_view variable, DType dtype) {
   const auto found = std::ranges::find(types, variable, &onnx::TypeConstraint::variable);

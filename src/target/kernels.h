@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct Kernel {
 // The kernels that all versions of the target have for the ops of a schema; the schema itself for
 // Target::kOnnx. The target is one of for_opset().
 const std::vector<Kernel>& kernels_of(const Target& target, const onnx::Schema& schema);
+
+// The newest version of ONNX Runtime that the table knows: "1.31".
+std::string table_version();
 
 bool takes(std::span<const onnx::TypeConstraint> types, std::string_view variable, DType dtype);
 

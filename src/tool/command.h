@@ -33,10 +33,12 @@ struct ConvertArguments {
   bool double_precision = false;
 };
 
-// What only Python can do. The program jaxport has neither; the command of the package has both.
+// What only Python can do. The program jaxport has none of it; the command of the package has all.
 struct PythonSide {
-  std::function<int(const ConvertArguments&)> convert;                          // traces a function
-  std::function<int(const std::string& lhs, const std::string& rhs)> diff_run;  // runs two models
+  using OfTwoFiles = std::function<int(const std::string&, const std::string&)>;
+  std::function<int(const ConvertArguments&)> convert;  // traces a function
+  OfTwoFiles diff_run;                                  // runs two models
+  OfTwoFiles check_certificate;                         // a model and its certificate
 };
 
 constexpr const char* kUsePackage =

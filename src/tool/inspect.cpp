@@ -2,6 +2,7 @@
 // jaxport stats, check, text and diff: what a model is.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -101,9 +102,20 @@ Run add_stats(CLI::App& command, const PythonSide&) {
   };
 }
 
-Run add_check(CLI::App& command, const PythonSide&) {
+Run add_check(CLI::App& command, const PythonSide& python) {
   auto path = add_model(command, "model", "an ONNX file");
-  return [path] { return check_file(*path); };
+  auto certificate = std::make_shared<std::string>();
+  command.add_option("--certificate", *certificate,
+                     "what jaxport.verify wrote: say whether it belongs to the file as it is");
+  return [path, certificate, &python] {
+    const int code = check_file(*path);
+    if (certificate->empty()) return code;
+    if (!python.check_certificate) {
+      throw Error("E091", "check --certificate needs Python, which this program does not have")
+          .help(kUsePackage);
+    }
+    return std::max(code, python.check_certificate(*path, *certificate));
+  };
 }
 
 Run add_text(CLI::App& command, const PythonSide&) {

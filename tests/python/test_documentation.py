@@ -17,6 +17,7 @@ PAGES = [
     "migration.md",
     "modules.md",
     "quickstart.md",
+    "verification.md",
 ]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
