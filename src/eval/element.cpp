@@ -129,6 +129,10 @@ void load(const Tensor& tensor, std::int64_t begin, std::int64_t count, T* into)
     using Stored = typename Codec::Stored;
     if constexpr (same_kind<typename Codec::Value, T>()) {
       const std::byte* from = tensor.data.get() + begin * static_cast<std::int64_t>(sizeof(Stored));
+      if constexpr (std::same_as<Codec, Plain<T>>) {
+        std::memcpy(into, from, static_cast<std::size_t>(count) * sizeof(T));
+        return;
+      }
       for (std::int64_t i = 0; i < count; ++i) {
         Stored stored;
         std::memcpy(&stored, from + i * static_cast<std::int64_t>(sizeof stored), sizeof stored);
@@ -146,6 +150,10 @@ void store(const T* from, std::int64_t count, MutableTensor& tensor, std::int64_
     using Stored = typename Codec::Stored;
     if constexpr (same_kind<typename Codec::Value, T>()) {
       std::byte* into = tensor.bytes + begin * static_cast<std::int64_t>(sizeof(Stored));
+      if constexpr (std::same_as<Codec, Plain<T>>) {
+        std::memcpy(into, from, static_cast<std::size_t>(count) * sizeof(T));
+        return;
+      }
       for (std::int64_t i = 0; i < count; ++i) {
         const Stored stored = codec.encode(static_cast<typename Codec::Value>(from[i]));
         std::memcpy(into + i * static_cast<std::int64_t>(sizeof stored), &stored, sizeof stored);

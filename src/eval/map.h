@@ -16,28 +16,44 @@ namespace jaxport::eval {
 
 constexpr std::int64_t kBlock = 512;
 
-// The operands of a pointwise primitive in the shape of its result; single elements stay single.
+// The operands of a pointwise primitive in the shape of its result.
 template <std::size_t N>
-std::array<Tensor, N> pointwise_operands(const Call& c, const Shape& shape) {
+std::array<Repeated, N> pointwise_operands(const Call& c, const Shape& shape) {
   c.require_counts(N, 1);
-  std::array<Tensor, N> operands;
-  for (std::size_t k = 0; k < N; ++k) {
-    const bool single = c.in[k].size() == 1 && c.in[k].shape.size() <= shape.size();
-    operands[k] = single ? c.in[k] : broadcast(c, c.in[k], shape);
-  }
+  std::array<Repeated, N> operands;
+  for (std::size_t k = 0; k < N; ++k) operands[k] = repeated_to(c, c.in[k], shape);
   return operands;
+}
+
+// Elements [begin, begin + count) of the result's, widened.
+template <class T>
+void load(const Repeated& operand, std::int64_t begin, std::int64_t count, T* into) {
+  const std::int64_t size = operand.tensor.size();
+  for (std::int64_t done = 0; done < count;) {
+    const std::int64_t run = (begin + done) / operand.each, place = (begin + done) % operand.each;
+    if (operand.each == 1) {
+      const std::int64_t length = std::min(count - done, size - run % size);
+      load(operand.tensor, run % size, length, into + done);
+      done += length;
+    } else {
+      const std::int64_t length = std::min(count - done, operand.each - place);
+      load(operand.tensor, run % size, 1, into + done);
+      std::fill_n(into + done + 1, length - 1, into[done]);
+      done += length;
+    }
+  }
 }
 
 // out[i] = op(operands[0][i], …) in blocks: widen into T, compute, round into the result dtype.
 template <class T, std::size_t N, class Op>
-void map_blocks(const std::array<Tensor, N>& operands, const Op& op, MutableTensor& out) {
+void map_blocks(const std::array<Repeated, N>& operands, const Op& op, MutableTensor& out) {
   const std::int64_t total = out.tensor.size();
   std::array<std::array<T, kBlock>, N> x;
   std::array<bool, N> single{};
   for (std::size_t k = 0; k < N; ++k) {
-    single[k] = operands[k].size() == 1;
+    single[k] = operands[k].tensor.size() == 1;
     if (!single[k]) continue;
-    load(operands[k], 0, 1, x[k].data());
+    load(operands[k].tensor, 0, 1, x[k].data());
     x[k].fill(x[k][0]);
   }
   const auto at = [&]<std::size_t... K>(std::int64_t i, std::index_sequence<K...>) {
@@ -62,10 +78,10 @@ concept Takes = (N == 1 && std::is_invocable_v<Op, T>) ||
 
 // `op` is a generic callable constrained to the compute types it makes sense for.
 template <std::size_t N, class Op>
-Results map_operands(const Call& c, const std::array<Tensor, N>& operands, const Op& op) {
-  const DType dtype = operands[0].dtype;
-  for (const Tensor& operand : operands) {
-    c.require(operand.dtype == dtype, "operands of different dtypes");
+Results map_operands(const Call& c, const std::array<Repeated, N>& operands, const Op& op) {
+  const DType dtype = operands[0].tensor.dtype;
+  for (const Repeated& operand : operands) {
+    c.require(operand.tensor.dtype == dtype, "operands of different dtypes");
   }
   MutableTensor out = allocate(c.out_dtype(), c.out_shape());
   with_class(

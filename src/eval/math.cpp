@@ -58,7 +58,7 @@ constexpr auto kRsqrt = []<Inexact T>(T x) {
 // The exponent may be an integer while the base is not.
 Results pow(const Call& c) {
   auto operands = pointwise_operands<2>(c, c.out_shape());
-  operands[1] = cast(operands[1], operands[0].dtype);
+  operands[1].tensor = cast(operands[1].tensor, operands[0].tensor.dtype);
   return map_operands(c, operands, kPow);
 }
 

@@ -58,6 +58,36 @@ Tensor broadcast(const Call& c, const Tensor& tensor, const Shape& shape) {
   return materialise(view);
 }
 
+namespace {
+
+// Elements that follow each other, below which a copy is read faster.
+constexpr std::int64_t kShortRun = 64;
+
+// How often each element is repeated in place, where the tensor has the dims of the shape from its
+// first to its last dim that is not 1; 0 otherwise.
+std::int64_t repeats_of(const Tensor& tensor, const Shape& shape) {
+  if (tensor.shape.size() > shape.size()) return 0;
+  const std::size_t missing = shape.size() - tensor.shape.size();
+  const auto size = [&](std::size_t i) { return i < missing ? 1 : tensor.shape[i - missing]; };
+  std::size_t first = 0, last = shape.size();
+  while (first < last && size(first) == 1) ++first;
+  while (last > first && size(last - 1) == 1) --last;
+  for (std::size_t i = first; i < last; ++i) {
+    if (size(i) != shape[i]) return 0;
+  }
+  return element_count(std::span(shape).subspan(last));
+}
+
+}  // namespace
+
+Repeated repeated_to(const Call& c, const Tensor& tensor, const Shape& shape) {
+  const std::int64_t each = repeats_of(tensor, shape);
+  const bool is_single = tensor.size() == 1 && tensor.shape.size() <= shape.size();
+  if (is_single || tensor.shape == shape) return {tensor, 1};
+  if ((each == 1 ? tensor.size() : each) >= kShortRun) return {tensor, each};
+  return {broadcast(c, tensor, shape), 1};
+}
+
 Odometer::Odometer(Shape sizes)
     : sizes_(std::move(sizes)), index_(sizes_.size(), 0), valid_(element_count(sizes_) > 0) {}
 

@@ -19,6 +19,14 @@ Tensor element(const Tensor& tensor, std::int64_t at);  // row-major number `at`
 // numpy's rule: trailing dims align, dims of size 1 repeat. E041 when that does not give `shape`.
 Tensor broadcast(const Call& c, const Tensor& tensor, const Shape& shape);
 
+// A tensor in a larger shape, whose element i is element (i / each) % size of the tensor. Single
+// elements and most broadcasts have this form and are not copied.
+struct Repeated {
+  Tensor tensor;
+  std::int64_t each = 1;
+};
+Repeated repeated_to(const Call& c, const Tensor& tensor, const Shape& shape);
+
 // Counts through all indices of a shape in row-major order:
 //   for (Odometer at(shape); at.valid(); at.next()) use(at.index());
 class Odometer {

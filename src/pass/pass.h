@@ -24,6 +24,7 @@ std::size_t merge_slices(onnx::Model& model);  // Slice of Slice along other axe
 std::size_t merge_copies(onnx::Model& model);  // Concat of Concats, Gather of a large Gather
 std::size_t fold_block_moves(
     onnx::Model& model);  // Reshape, Transpose, Reshape that are DepthToSpace or SpaceToDepth
+std::size_t flatten_rows(onnx::Model& model);        // tokens whose products Gemm can take
 std::size_t fold_constants(onnx::Model& model);      // nodes that compute with small constants only
 std::size_t make_average_pools(onnx::Model& model);  // Reshape and ReduceMean of blocks
 std::size_t make_batch_norms(onnx::Model& model);    // Mul and Add of a constant for each channel

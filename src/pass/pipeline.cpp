@@ -13,6 +13,7 @@ constexpr Pass kPipeline[] = {
     {"remove_noops", remove_noops},
     {"fold_block_moves", fold_block_moves},
     {"make_average_pools", make_average_pools},
+    {"flatten_rows", flatten_rows},
     {"make_gemms", make_gemms},
     {"make_batch_norms", make_batch_norms},
     {"hoist_invariants", hoist_invariants},

@@ -45,7 +45,8 @@ def test_vits16_has_one_op_for_each_part(shape):
     assert found["Mul"] <= 2  # of the angles; no layer scale is left
     rotary = [node for node in exported.graph.node if node.op_type == "RotaryEmbedding"]
     assert len({tuple(node.input[1:3]) for node in rotary}) == 1  # one table for all blocks
-    assert nodes_of_a_block(exported) <= 17
+    assert nodes_of_a_block(exported) <= 15
+    assert found["Gemm"] == 48
     if "B" not in shape:
         assert found["Transpose"] == 1  # the patches, from the layout of Conv
 
@@ -80,6 +81,28 @@ def test_equimo_has_the_same_structure(name):
     (got,) = session.run(None, {session.get_inputs()[0].name: images})
     wanted = np.asarray(jax.vmap(features)(images))
     assert np.abs(got - wanted).max() <= TOLERANCE * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("name", ["eupe_convnext_tiny", "eupe_convnext_base"])
+def test_equimo_convnext(name):
+    models = pytest.importorskip("equimo.models", reason="the oldest environment has no Equimo")
+    options = {"depths": [1, 1, 2, 1], "layer_scale_init_value": 0.5}
+    model = eqx.nn.inference_mode(getattr(models, name)(pretrained=False, **options), True)
+
+    def both(image):
+        return model.features(image, inference=True), model(image, inference=True)
+
+    exported = jaxport.to_onnx(jax.vmap(both), [("B", 3, 64, 64)], opset=23)
+    found = counts(exported)
+    assert found["Conv"] == 4 + 3 * 5  # between stages; a block has three, two of them of 1 x 1
+    assert found["Gelu"] == found["Add"] == 5
+    assert found["LayerNormalization"] == 4 + 5 + 1
+    assert found["Mul"] == 0  # the layer scale is in the weights
+    images = np.random.default_rng(0).normal(size=(2, 3, 64, 64)).astype(np.float32)
+    session = onnxruntime.InferenceSession(exported.SerializeToString())
+    results = session.run(None, {session.get_inputs()[0].name: images})
+    for got, wanted in zip(results, jax.vmap(both)(images), strict=True):
+        assert np.abs(got - wanted).max() <= TOLERANCE * np.abs(wanted).max()
 
 
 def test_export_of_a_mapped_file_does_not_hold_the_weights(tmp_path):

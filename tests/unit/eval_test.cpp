@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pointwise primitives and conversions. Expected values are what JAX gives on CPU.
+#include <numeric>
+
 #include "eval_support.h"
 
 namespace jaxport::eval {
@@ -52,6 +54,44 @@ TEST(EvalArithmetic, IntegerDivisionTruncatesAndDefinesZero) {
   expect("i32[4] = rem %a %b", {i32s({7, -7, 5, -2147483648.0}), i32s({2, 2, 0, -1})},
          {1, -1, 5, 0});
   expect("u8[2] = div %a %b", {u8s({5, 200}), u8s({0, 3})}, {255, 66});
+}
+
+// Long runs are read as they are, short ones from a copy; blocks end anywhere inside of them.
+TEST(EvalArithmetic, OperandsRepeatAlongAnyDims) {
+  const auto counted = [](DType dtype, Shape shape) {
+    std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i % 97);
+    return tensor(dtype, std::move(shape), values);
+  };
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kI8, DType::kC64}) {
+    const Tensor x = counted(dtype, {3, 5, 130});
+    for (const Shape& shape : std::vector<Shape>{{},
+                                                 {130},
+                                                 {5, 1},
+                                                 {3, 1, 1},
+                                                 {3, 5, 1},
+                                                 {3, 1, 130},
+                                                 {1, 5, 130},
+                                                 {1, 5, 1},
+                                                 {3, 5, 130}}) {
+      const Tensor y = counted(dtype, shape);
+      const std::string type = fmt::format("{}[3,5,130]", name_of(dtype));
+      Ints dims(shape.size());
+      std::iota(dims.begin(), dims.end(), 3 - std::ssize(shape));
+      const Tensor whole = evaluate(
+          fmt::format(
+              "{} = broadcast_in_dim %a {{broadcast_dimensions = ({}), shape = (3, 5, 130)}}", type,
+              fmt::join(dims, ", ")),
+          {y})[0];
+      for (const char* op : {"mul", "sub"}) {
+        const std::string equation = fmt::format("{} = {} %a %b", type, op);
+        EXPECT_TRUE(same_bytes(evaluate(equation, {x, y})[0], evaluate(equation, {x, whole})[0]))
+            << equation << " of " << fmt::format("({})", fmt::join(shape, ", "));
+        EXPECT_TRUE(same_bytes(evaluate(equation, {y, x})[0], evaluate(equation, {whole, x})[0]))
+            << equation << " of " << fmt::format("({})", fmt::join(shape, ", "));
+      }
+    }
+  }
 }
 
 TEST(EvalArithmetic, EachOperationRoundsToBf16) {

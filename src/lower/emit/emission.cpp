@@ -159,12 +159,14 @@ double regret(const Emission& e, const Node& node, const Arrangement& result) {
   if (wish->order_only) {
     return axis::flatten(have) == axis::flatten(want) ? 0 : kTransposePrice + 0.5;
   }
+  if (have == want) return 0;
   // Each label is an axis of its own here.
   axis::Pattern each;
   for (Label l = 0; l < static_cast<Label>(node.sizes.size()); ++l) each.push_back({l});
   const auto pieces = label_pieces(each, node.sizes);
-  auto steps = conversion(to_layout(have, pieces), to_layout(want, pieces));
-  const double cost = steps ? price_of(*steps) : kTransposePrice;
+  const double price =
+      e.plan.conversions.find(to_layout(have, pieces), to_layout(want, pieces)).price;
+  const double cost = price == kNever ? kTransposePrice : price;
   return cost > 0 ? cost + 0.5 : 0;
 }
 

@@ -27,7 +27,7 @@ struct Emission {
   const Choice& choice;  // the layouts to follow, in place of the plan's own
   onnx::Builder& op;
   ShapeValues& shapes;
-  ValueStore values{plan.facts, op, shapes};
+  ValueStore values{plan.facts, plan.conversions, op, shapes};
   // An equation with several results is several nodes, and is lowered once: by primitive and
   // operands.
   using Equation =

@@ -55,8 +55,8 @@ void ValueStore::define(const Node& node, std::vector<Variant> variants) {
 }
 
 void ValueStore::prepare(const Node& node, const Layout& layout) {
-  Conversion way = cheapest(&node, layout);
-  if (!way.steps.empty()) converted(&node, std::move(way));
+  const Conversion way = cheapest(&node, layout);
+  if (!way.steps.empty()) converted(&node, way);
 }
 
 std::vector<Arrangement> ValueStore::arrangements(const Edge& edge, const Dims& sizes) const {
@@ -73,13 +73,12 @@ ValueStore::Conversion ValueStore::cheapest(const Node* node, const Layout& to) 
   const std::vector<Variant>& known = variants(node);
   const auto same = std::ranges::find(known, to, &Variant::layout);
   if (same != known.end()) return {0, {}, static_cast<std::size_t>(same - known.begin())};
-  std::vector<Conversion> ways;
-  for (const Variant& variant : known) {
-    auto steps = conversion(variant.layout, to);
-    const double price = steps ? price_of(*steps) : kNever;
-    ways.push_back({price, std::move(steps).value_or(std::vector<Step>{}), ways.size()});
+  Conversion best;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const Conversions::Way& way = conversions_.find(known[i].layout, to);
+    if (way.price < best.price) best = {way.price, way.steps, i};
   }
-  return cheapest_of(std::move(ways), &Conversion::price);
+  return best;
 }
 
 ValueStore::Conversion ValueStore::cheapest(const Edge& edge, const Dims& sizes,
@@ -87,12 +86,12 @@ ValueStore::Conversion ValueStore::cheapest(const Edge& edge, const Dims& sizes,
   return cheapest(edge.node, to_layout(to, label_pieces(edge.axes, sizes)));
 }
 
-Value ValueStore::converted(const Node* node, Conversion way) {
+Value ValueStore::converted(const Node* node, const Conversion& way) {
   Value value = variants(node)[way.variant].value;
-  for (Step& step : way.steps) {
+  for (const Step& step : way.steps) {
     value = step.perm.empty() ? shapes_.reshape(value, sizes_of(step.after))
                               : op_.Transpose(value, onnx::Args{{"perm", step.perm}});
-    variants_[facts_.index(node)].push_back({value, std::move(step.after)});
+    variants_[facts_.index(node)].push_back({value, step.after});
   }
   return value;
 }
@@ -123,13 +122,13 @@ ValueStore::Priced ValueStore::broadcastable(const Edge& edge, const Dims& sizes
 
 Value ValueStore::bring(const Edge& edge, const Dims& sizes, const Arrangement& to) {
   if (is_constant(edge)) return weights_.stored(edge, sizes, to, false);
-  Conversion way = cheapest(edge, sizes, to);
+  const Conversion way = cheapest(edge, sizes, to);
   if (way.price == kNever) throw NoConversion(*edge.node);
   if (!way.steps.empty()) {
     paid_.push_back(
         {edge.node, consumer_, variants(edge.node)[way.variant].layout, way.steps.back().after});
   }
-  return converted(edge.node, std::move(way));
+  return converted(edge.node, way);
 }
 
 double ValueStore::price_full(const Edge& edge, const Dims& sizes, const Arrangement& to) const {

@@ -7,11 +7,13 @@
 // what is computed from them belongs to this graph, which may run seldom or never.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "jaxport/error.h"
 #include "lower/emit/cheapest.h"
 #include "lower/emit/weights.h"
+#include "lower/layout/conversions.h"
 #include "lower/layout/facts.h"
 #include "lower/layout/layout.h"
 #include "lower/layout/plan.h"
@@ -38,8 +40,9 @@ class ValueStore {
     Arrangement dims;
   };
 
-  ValueStore(const Facts& facts, onnx::Builder& op, ShapeValues& shapes)
+  ValueStore(const Facts& facts, Conversions& conversions, onnx::Builder& op, ShapeValues& shapes)
       : facts_(facts),
+        conversions_(conversions),
         op_(op),
         shapes_(shapes),
         weights_(facts, op),
@@ -75,14 +78,15 @@ class ValueStore {
  private:
   struct Conversion {
     double price = kNever;
-    std::vector<Step> steps;
+    std::span<const Step> steps{};
     std::size_t variant = 0;
   };
   Conversion cheapest(const axis::Node* node, const Layout& to) const;
   Conversion cheapest(const axis::Edge& edge, const Dims& sizes, const Arrangement& to) const;
-  onnx::Value converted(const axis::Node* node, Conversion way);
+  onnx::Value converted(const axis::Node* node, const Conversion& way);
 
   const Facts& facts_;
+  Conversions& conversions_;
   onnx::Builder& op_;
   ShapeValues& shapes_;
   Weights weights_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "axis/graph/graph.h"
+#include "lower/layout/conversions.h"
 #include "lower/layout/facts.h"
 #include "lower/layout/hints.h"
 #include "lower/layout/layout.h"
@@ -37,6 +38,7 @@ struct Plan {
   Facts facts;
   Choice choice;  // what consumers wish, until the search finds better (assign.h)
   const UserLowerings& lowerings;
+  mutable Conversions conversions;                                // those that were found so far
   std::map<const axis::Program*, std::unique_ptr<Plan>> regions;  // looked up, never walked
 };
 
