@@ -2,9 +2,9 @@
 #include "target/kernels.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
-#include <iterator>
 #include <tuple>
 #include <utility>
 
