@@ -210,8 +210,8 @@ test-fuzz-programs: build
 	$(run_programs) --programs 500 --seed 1 --junit $(REPORT)/fuzz-programs.xml
 
 .PHONY: test-plants
-test-plants: build ## 50 faults planted into models: jaxport.verify names their places; test-python has 12 of them
-	JAXPORT_PLANTS=50 $(BIN)/python -m pytest tests/python/test_plants.py -s
+test-plants: build ## 50 faults planted into models: jaxport.verify names their places; test-python has 12 of them; FIRST=seed
+	JAXPORT_PLANTS=50 JAXPORT_PLANTS_SEED=$(or $(FIRST),10000) $(BIN)/python -m pytest tests/python/test_plants.py -s
 
 # The corpus is traced once for each state of the tracing layer; see docs/development.md.
 .PHONY: replay

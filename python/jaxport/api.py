@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core, lowering
 from ._jax import Reader
@@ -17,6 +17,9 @@ from .parameters import Wanted
 from .report import Report
 from .report import Wanted as WantedReport
 from .trace import Traced, trace
+
+if TYPE_CHECKING:
+    from .verification.results import Verification
 
 _RETURN_MODES = ("proto", "ir", "file", "model")
 _PACKAGES = {"ir": "onnx_ir", "proto": "onnx"}  # by return_mode
@@ -157,26 +160,20 @@ def to_onnx(
     )
     model.report.give(report)
     if verify:
-        options = {
-            "opset": opset,
-            "raise_": raise_,
-            "normalization_mode": normalization_mode,
-            "without_rules": without_rules,
-            "target": target,
-            "functions": functions,
-            "unroll_layers": unroll_layers,
-        }
-        from .verification.verify import verified
-
-        model.verification = verified(
-            fn,
-            model,
-            inputs,
-            input_params,
+        model.verification = _verified(
+            (fn, model, inputs, input_params),
             enable_double_precision=enable_double_precision,
             inputs_as_nchw=inputs_as_nchw,
             outputs_as_nchw=outputs_as_nchw,
-            options=options,
+            options={
+                "opset": opset,
+                "raise_": raise_,
+                "normalization_mode": normalization_mode,
+                "without_rules": without_rules,
+                "target": target,
+                "functions": functions,
+                "unroll_layers": unroll_layers,
+            },
         )
     if return_mode == "model":
         return model
@@ -205,6 +202,13 @@ def _compile(
         raise _explained(error, traced.reader) from traced.reader.cause_of(error)
     seconds = traced.import_seconds + time.perf_counter() - start
     return compiled, {"trace": traced.trace_seconds, "compile": seconds}
+
+
+def _verified(what: tuple[Any, ...], **options: Any) -> Verification:
+    """Only who wants it loads ONNX Runtime."""
+    from .verification.verify import verified
+
+    return verified(*what, **options)
 
 
 def _explained(error: ConversionError, reader: Reader) -> ConversionError:

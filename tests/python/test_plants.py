@@ -16,7 +16,7 @@ import onnx
 import pytest
 
 import jaxport
-from jaxport import _jax, runtime
+from jaxport import _jax, functions, runtime
 from jaxport.verification import equations
 from jaxport.verification.diagnosis import source_of_equation
 from jaxport.verification.tolerances import near
@@ -24,6 +24,7 @@ from support.planted_programs import PROGRAMS
 from support.plants import Plant, plant
 
 COUNT = int(os.environ.get("JAXPORT_PLANTS", "12"))  # make test-plants has 50
+FIRST_SEED = int(os.environ.get("JAXPORT_PLANTS_SEED", "10000"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +46,9 @@ def right(name: str) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
 def neighbours(name: str) -> dict[str, set[str]]:
     """For each line of a program those that it reads from, is read by, or is inside of."""
     fn, inputs = PROGRAMS[name]
-    run = equations.traced(jax.make_jaxpr(fn)(*inputs), list(map(_array, inputs)))
+    with functions.tracing():  # so that marked calls are around what they call
+        jaxpr = jax.make_jaxpr(fn)(*inputs)
+    run = equations.traced(jaxpr, list(map(_array, inputs)))
     reader = _jax.Reader()
     makers = run.makers()
     found: dict[str, set[str]] = collections.defaultdict(set)
@@ -109,7 +112,7 @@ def outcome(found: Planted, folder: str) -> str:
 @pytest.mark.filterwarnings("ignore")
 def test_planted_faults_are_found(tmp_path):
     outcomes: list[tuple[str, Planted]] = []
-    seed = 0
+    seed = FIRST_SEED
     while len(outcomes) < COUNT:
         found = planted(seed)
         seed += 1

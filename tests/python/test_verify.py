@@ -276,6 +276,22 @@ def test_a_model_that_does_not_run_is_a_difference(tmp_path):
     assert not found.ok
 
 
+def masked(x):
+    small = jnp.sin(x)
+    kept = small < 0.5
+    chosen = jnp.where(kept, small, 0.0)
+    return jnp.cos(chosen) @ weights(8, 8)
+
+
+def test_wrong_values_that_are_right_elsewhere(tmp_path):
+    """All is kept or nothing: the mask and what it keeps are numbers that other equations have."""
+    model = with_op(model_of(masked, [(4, 8)]), "Less", "Greater")
+    x = np.full((4, 8), 0.1, np.float32) + np.arange(32).reshape(4, 8).astype(np.float32) / 100
+    found = jaxport.verify(masked, model, [x], replay=tmp_path)
+    places = ("kept = small < 0.5", "chosen = jnp.where(kept, small, 0.0)")
+    assert any(line(text) in found.place.source for text in places), str(found)
+
+
 def scanned(x):
     def step(state, row):
         mixed = state @ weights(8, 8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from .tolerances import histogram, near, ulps
 
 _SOURCE = "jaxport.source"  # the metadata of a node
 _WIDEST = 200  # characters of an equation
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # JAX prints equations in colours on a terminal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,5 +122,5 @@ def _errors(parting: Parting, jax_run: Run, model_run: Run) -> Array | None:
 
 
 def _text(step: Step) -> str:
-    text = " ".join(str(step.what).split())
+    text = " ".join(_COLOURS.sub("", str(step.what)).split())
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

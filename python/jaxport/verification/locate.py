@@ -48,7 +48,8 @@ class Side:
         Zeros, sizes and the like are found everywhere: they end no walk, and clear only their own
         kind.
         """
-        good = self.found - frozenset(outputs)
+        wrong = frozenset(outputs)
+        good = self.found - wrong
         telling = frozenset(i for i in good if self._is_found(i))
         region = self.run.behind(outputs, stops=telling)
         cleared, perhaps = self.run.behind(telling), self.run.behind(good)
@@ -56,10 +57,8 @@ class Side:
         def is_suspect(k: int) -> bool:
             if k in cleared:
                 return False
-            results = self.run.steps[k].results
-            if any(i in self.values and self.values[i].tells for i in results):
-                return True
-            return k not in perhaps
+            step = self.run.steps[k]
+            return self.tells(step) or k not in perhaps or not wrong.isdisjoint(step.results)
 
         return [k for k in sorted(region) if is_suspect(k)]
 
@@ -74,6 +73,9 @@ class Side:
             if k in suspected or is_reached:
                 reached.update(i for i in step.results if not self._is_found(i))
         return found
+
+    def tells(self, step: Step) -> bool:
+        return any(i in self.values and self.values[i].tells for i in step.results)
 
     def _is_found(self, value: int) -> bool:
         return value in self.found and value in self.values and self.values[value].tells
@@ -110,7 +112,10 @@ def locate(
     equation = next(iter(equations), None)
     if node is not None:
         node, equation = _before_mistaken(found, node, equation, source_of_equation, source_of_node)
-        equation = _of_line(found, source_of_node(node), equation, source_of_equation)
+        if found.model.tells(node) or equation is None:
+            equation = _of_line(found, source_of_node(node), equation, source_of_equation)
+        else:
+            node = _node_of(found, source_of_equation(equation), node, source_of_node)
     return Parting(equation, node, _swallowed(found, equation, source_of_equation))
 
 
@@ -157,6 +162,13 @@ def _of_line(
     suspects = [run.steps[k] for k in found.equations]
     read = [run.steps[makers[i]] for i in equation.operands if i in makers]
     return next((s for s in [*suspects, *read] if source_of_equation(s) == line), equation)
+
+
+def _node_of(found: Comparison, line: str, node: Step, source_of_node: SourceOf) -> Step:
+    """In place of a node that gives zeros or the like, which says little: the last of a line."""
+    run = found.model.run
+    before = [run.steps[k] for k in sorted(run.behind(node.results))]
+    return next((s for s in reversed(before) if line and source_of_node(s) == line), node)
 
 
 def _swallowed(

@@ -9,7 +9,7 @@ with dims permuted, split or merged, and repeated elements left out.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ Array = np.ndarray[Any, Any]
 
 _QUANTILES = 15  # numbers by which most pairs are told apart
 _MOST_DIMS = 5  # more are compared in their order only
+_START = 256  # elements that are compared before all of them are
+_LARGE = 2**20  # elements from which on constants are not looked for: sorting them takes long
 _SLACK = 4.0  # times the tolerance of results: two runs, each without fused operations
 
 
@@ -61,7 +63,12 @@ def fingerprints(run: Run) -> dict[int, Fingerprint]:
 
     What is computed from numbers of few digits has no more of them, whatever its dtype is.
     """
-    numbers = {i: value for i, value in run.values.items() if value.dtype != object and value.size}
+    large = {i for i in run.given if run.values[i].size >= _LARGE}
+    numbers = {
+        i: value
+        for i, value in run.values.items()
+        if value.dtype.kind not in "OSU" and value.size and i not in large
+    }
     tolerances = {i: tolerance_of(value.dtype) for i, value in numbers.items()}
     for step in run.steps:
         before = [tolerances[i] for i in step.operands if i in tolerances]
@@ -79,7 +86,7 @@ class Pool:
         self._values = values
         found = list(values.values())
         self._sizes = np.asarray([v.values.size for v in found])
-        self._quantiles = np.stack([v.quantiles for v in found])
+        self._quantiles = np.asarray([v.quantiles for v in found]).reshape(-1, _QUANTILES)
         relative = np.asarray([v.relative for v in found])[:, None]
         absolute = np.asarray([v.absolute for v in found])[:, None]
         self._slack = absolute + np.maximum(relative, 1e-12) * np.abs(self._quantiles)
@@ -96,41 +103,39 @@ def is_same(lhs: Fingerprint, rhs: Fingerprint) -> bool:
     """Whether one is the other in another layout."""
     if lhs.is_float != rhs.is_float:
         return False
-    return arrangement(lhs, rhs) is not None
-
-
-def arrangement(lhs: Fingerprint, rhs: Fingerprint) -> tuple[Array, Array] | None:
-    """Both as flat arrays with corresponding elements, None when no layout makes them the same."""
-    for first, second in _arrangements(lhs.values, rhs.values):
-        if _is_near(first, second, lhs):
-            return first, second
-    return None
+    return any(_is_near(first, second, lhs) for first, second in _layouts(lhs.values, rhs.values))
 
 
 def nearest(lhs: Fingerprint, rhs: Fingerprint) -> tuple[Array, Array] | None:
-    """The same for values that differ: the layouts in which most elements agree."""
+    """Both as flat arrays, in the layouts in which most elements agree; None of other sizes."""
     best: tuple[int, Array, Array] | None = None
-    for first, second in _arrangements(lhs.values, rhs.values):
-        count = int(np.count_nonzero(_near(first, second, lhs)))
+    for first, second in _layouts(lhs.values, rhs.values):
+        flat = first.ravel(), second.ravel()
+        count = int(np.count_nonzero(_near(*flat, lhs)))
         if best is None or count > best[0]:
-            best = (count, first, second)
+            best = (count, *flat)
     return best[1:] if best else None
 
 
-def _arrangements(lhs: Array, rhs: Array) -> Any:
+def _layouts(lhs: Array, rhs: Array) -> Iterator[tuple[Array, Array]]:
+    """Views whose elements may correspond when both are read in order."""
     if lhs.size != rhs.size:
         return
-    for order in _orders(lhs.shape):
-        yield lhs.transpose(order).ravel(), rhs.ravel()
-    for order in itertools.islice(_orders(rhs.shape), 1, None):
-        yield lhs.ravel(), rhs.transpose(order).ravel()
+    for order in _orders(lhs.ndim):
+        yield lhs.transpose(order), rhs
+    for order in itertools.islice(_orders(rhs.ndim), 1, None):
+        yield lhs, rhs.transpose(order)
 
 
-def _orders(shape: Sequence[int]) -> Any:
-    return (
-        itertools.permutations(range(len(shape)))
-        if len(shape) <= _MOST_DIMS
-        else [range(len(shape))]
+def _orders(rank: int) -> Iterator[tuple[int, ...]]:
+    own = tuple(range(rank))
+    return itertools.permutations(own) if rank <= _MOST_DIMS else iter([own])
+
+
+def _is_near(first: Array, second: Array, like: Fingerprint) -> bool:
+    start = first.flat[:_START], second.flat[:_START]  # most layouts are told apart here
+    return bool(_near(*start, like).all()) and bool(
+        _near(first.ravel(), second.ravel(), like).all()
     )
 
 
@@ -139,7 +144,3 @@ def _near(first: Array, second: Array, like: Fingerprint) -> Array:
         slack = like.absolute + like.relative * np.abs(first)
         close = np.abs(first - second) <= slack
     return np.asarray(close | (first == second) | (np.isnan(first) & np.isnan(second)))
-
-
-def _is_near(first: Array, second: Array, like: Fingerprint) -> bool:
-    return bool(_near(first, second, like).all())
