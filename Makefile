@@ -213,6 +213,22 @@ test-fuzz-programs: build
 test-plants: build ## 50 faults planted into models: jaxport.verify names their places; test-python has 12 of them; FIRST=seed
 	JAXPORT_PLANTS=50 JAXPORT_PLANTS_SEED=$(or $(FIRST),10000) $(BIN)/python -m pytest tests/python/test_plants.py -s
 
+# Bytes and files that nobody wrote. libFuzzer starts from the text tests, from models made of them, and
+# from tests/fuzz/parsers/corpus, which keeps what was found.
+.PHONY: fuzz-parsers fuzz-files test-kill test-leaks
+FUZZERS := jir onnx compile
+fuzz-parsers: build ## libFuzzer on the readers of .jir and ONNX files and on the compiler: MINUTES=n each
+	tools/setup.sh system fuzz
+	cmake --preset fuzz --log-level=WARNING
+	cmake --build --preset fuzz
+	tests/fuzz/parsers/run.sh build/fuzz build/release/jaxport $(or $(MINUTES),10) $(FUZZERS)
+fuzz-files: build ## every command on damaged .jir and .onnx files: MINUTES=n, SEED=s
+	PYTHONPATH=tests $(BIN)/python -m fuzz.files --minutes $(or $(MINUTES),10) --seed $(SEED)
+test-kill: build ## 200 conversions that are killed while they write
+	PYTHONPATH=tests $(BIN)/python -m fuzz.files.kills --kills 200
+test-leaks: build ## 1,000 conversions in one process
+	JAXPORT_CONVERSIONS=1000 $(call run_pytest,.venv,leaks) tests/python/test_concurrency.py
+
 # The corpus is traced once for each state of the tracing layer; see docs/development.md.
 .PHONY: replay
 EVERY ?= 13

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Prepares a machine for building and testing.
-#   setup.sh system [lint|web|count]  system packages; 'lint' adds clang-tidy, 'web' Node.js, 'count' Valgrind
+#   setup.sh system [lint|web|count|fuzz]  system packages; 'lint' adds clang-tidy, 'web' Node.js, 'count' Valgrind,
+#                                     'fuzz' clang
 #   setup.sh python                   prints the Python to use
 #   setup.sh venv DIR REQUIREMENTS    a virtual environment with the pinned packages
 set -euo pipefail
@@ -47,6 +48,7 @@ missing_packages() {
   if [ "$also" = lint ]; then command -v run-clang-tidy >/dev/null || echo clang-tidy; fi
   if [ "$also" = web ]; then command -v npm >/dev/null || echo npm; fi
   if [ "$also" = count ]; then command -v valgrind >/dev/null || echo valgrind; fi
+  if [ "$also" = fuzz ]; then command -v clang++ >/dev/null || echo clang; fi
   for package in libabsl-dev libfmt-dev libprotozero-dev libcli11-dev nlohmann-json3-dev \
     libgtest-dev libgmock-dev; do
     is_installed "$package" || echo "$package"

@@ -6,6 +6,7 @@ Arrays are views of the mapped file: nothing is read before it is used.
 
 import collections
 import json
+import math
 import pickle
 import struct
 import zipfile
@@ -162,21 +163,32 @@ def read_safetensors(path: Path) -> dict[str, Array]:
             header = json.loads(file.read(size))
         except ValueError as error:
             raise CheckpointError(f"{path} is no safetensors file: {error}") from error
+    if not isinstance(header, dict):
+        raise CheckpointError(f"{path} is no safetensors file: its header is no object")
     data = np.memmap(path, np.uint8, "r")[8 + size :]
     entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
     return {name: tensor_of(path, name, entry, data) for name, entry in entries.items()}
 
 
-def tensor_of(path: Path, name: str, entry: dict[str, Any], data: Array) -> Array:
-    begin, end = entry["data_offsets"]
-    dtype = np.dtype(DTYPES.get(entry["dtype"], np.void))
-    if entry["dtype"] not in DTYPES:
-        raise CheckpointError(f"{path}: {name} has the dtype {entry['dtype']}")
+def tensor_of(path: Path, name: str, entry: Any, data: Array) -> Array:
+    match entry:
+        case {"dtype": str(code), "shape": [*shape], "data_offsets": [int(begin), int(end)]}:
+            pass
+        case _:
+            raise CheckpointError(f"{path}: {name} is described by {entry!r:.100}")
+    if code not in DTYPES:
+        raise CheckpointError(f"{path}: {name} has the dtype {code}")
+    dtype = np.dtype(DTYPES[code])
     if not 0 <= begin <= end <= len(data):
         raise CheckpointError(f"{path}: {name} lies outside of the file")
-    if end - begin != int(np.prod(entry["shape"], dtype=np.int64)) * dtype.itemsize:
+    if not all(isinstance(size, int) and size >= 0 for size in shape):
+        raise CheckpointError(f"{path}: {name} has the shape {shape!r:.100}")
+    if end - begin != math.prod(shape) * dtype.itemsize:
         raise CheckpointError(f"{path}: {name} has not the bytes that its shape needs")
-    return data[begin:end].view(dtype).reshape(entry["shape"])
+    try:
+        return data[begin:end].view(dtype).reshape(shape)
+    except ValueError as error:  # too many dims, or sizes beside a 0 that no array has
+        raise CheckpointError(f"{path}: {name} cannot have the shape {shape!r:.100}") from error
 
 
 def write_safetensors(path: Path, tensors: Mapping[str, Array]) -> None:

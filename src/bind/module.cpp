@@ -8,6 +8,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -193,7 +194,8 @@ void define_model(nb::module_& m) {
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiler of jaxport.";
-  nb::set_leak_warnings(false);  // a model in a global variable lives until the process ends
+  // A model in a global variable lives until the process ends; a test asks for the warnings.
+  nb::set_leak_warnings(std::getenv("JAXPORT_LEAK_WARNINGS") != nullptr);
   translate_errors();
   define_module(m);
   define_lowering(m);

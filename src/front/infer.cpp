@@ -28,12 +28,29 @@ const InferenceRow* find_inference(std::string_view primitive) {
   return row != rows.end() && row->primitive == primitive ? &*row : nullptr;
 }
 
+bool has_operation(const Dim& dim) {
+  if (dim.is_static()) return false;
+  const auto is_operation = [](const DimFactor& factor) {
+    return factor.atom->op != DimAtom::Op::kSymbol;
+  };
+  return std::ranges::any_of(dim.expr()->terms, [&](const DimTerm& term) {
+    return std::ranges::any_of(term.factors, is_operation);
+  });
+}
+
 bool may_be_equal(const Dims& a, const Dims& b) {
-  return std::ranges::equal(
-      a, b, [](const Dim& x, const Dim& y) { return x == y || equal(x, y) != Truth::kNo; });
+  return std::ranges::equal(a, b, may_always_be_equal);
 }
 
 }  // namespace
+
+bool may_always_be_equal(const Dim& a, const Dim& b) {
+  if (a == b) return true;
+  if (a.is_static() && b.is_static()) return false;
+  const Truth known = equal(a, b);
+  if (known != Truth::kUnknown) return known == Truth::kYes;
+  return !a.is_static() && !b.is_static() && (has_operation(a) || has_operation(b));
+}
 
 bool may_be_equal(const Type& a, const Type& b) {
   return a.dtype == b.dtype && may_be_equal(a.shape, b.shape);
@@ -61,7 +78,7 @@ void Inference::require_one_dtype(std::size_t first) const {
 }
 
 void Inference::require_equal(const Dim& a, const Dim& b) const {
-  if (a == b || equal(a, b) != Truth::kNo) return;
+  if (may_always_be_equal(a, b)) return;
   fail(fmt::format("sizes {} and {} of one dim differ", a.str(), b.str()));
 }
 

@@ -12,10 +12,14 @@ namespace jaxport::front {
 
 // Error E032 when operands or parameters do not fit each other, or give other results than the
 // equation declares; E031 for a parameter that is missing. What is not known for sure passes: other
-// primitives, sizes that are equal for some symbols, parameters that only repeat the declared type.
+// primitives, and sizes that JAX may know to be equal.
 void check_types(const Function& function, const Eqn& eqn);
 
-// Same dtype and rank, and no dim that is known to differ.
+// Whether JAX may know two sizes to be equal for all values of the symbols. Numbers and polynomials
+// that are not the same are not; of floordiv, mod, max and min it may know more than we can show.
+bool may_always_be_equal(const Dim& a, const Dim& b);
+
+// Same dtype, and sizes that may always be equal.
 bool may_be_equal(const Type& a, const Type& b);
 
 // One equation, for the functions of the tables below.

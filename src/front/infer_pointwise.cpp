@@ -63,6 +63,7 @@ void choice(const Inference& c) {
             "the numbers of operands and results do not fit");
   const DType which = c.in(0).dtype;
   c.require(which == DType::kBool || is_integer(which), "the first operand has to be bool or i32");
+  c.require(which != DType::kBool || c.operands() <= 3, "a bool picks one of two cases");
   c.require_one_dtype(1);
   c.gives(c.in(1).dtype, common_shape(c));
 }

@@ -162,7 +162,7 @@ void infer_squeeze(const Inference& c) {
     if (!contains(removed, static_cast<std::int64_t>(dim))) {
       shape.push_back(c.shape()[dim]);
     } else {
-      c.require(equal(c.shape()[dim], 1) != Truth::kNo, "a squeezed dim has not size 1");
+      c.require(may_always_be_equal(c.shape()[dim], 1), "a squeezed dim has not size 1");
     }
   }
   c.gives(c.in(0).dtype, shape);

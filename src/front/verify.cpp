@@ -56,6 +56,15 @@ class Verifier {
     }
   }
 
+  // Of a program: inputs and results of a model share one set of names.
+  void check_border() const {
+    TextSet taken;
+    for (const ValueId id : function_.params) taken.insert(function_.values[id].name);
+    for (const std::string& name : function_.result_names) {
+      if (!taken.insert(name)) fail(fmt::format("two inputs or results are named %{}", name));
+    }
+  }
+
  private:
   [[noreturn]] void fail(const std::string& what) const {
     const bool has_location = eqn_ != nullptr && eqn_->location < module_.locations.size();
@@ -191,7 +200,7 @@ class Verifier {
   Types steps(Types types, const Dim& length) const {
     for (Type& type : types) {
       if (type.shape.empty()) fail("a scalar is scanned over");
-      if (equal(type.shape[0], length) == Truth::kNo) {
+      if (!may_always_be_equal(type.shape[0], length)) {
         fail(fmt::format("a scan of length {} goes over {}", length.str(), front::to_string(type)));
       }
       type.shape.erase(type.shape.begin());
@@ -219,7 +228,11 @@ class Verifier {
 }  // namespace
 
 void verify(const Module& module) {
-  for (const Function& function : module.functions) Verifier(module, function).run();
+  for (const Function& function : module.functions) {
+    Verifier verifier(module, function);
+    verifier.run();
+    verifier.check_border();
+  }
 }
 
 }  // namespace jaxport::front

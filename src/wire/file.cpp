@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -26,6 +27,11 @@ std::string text_of(int error) { return std::generic_category().message(error); 
 
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+// A short name of its own: the target's name plus a suffix could exceed the system's limit.
+fs::path temporary_name(const fs::path& target, int attempt) {
+  return folder_of(target) / fmt::format(".jaxport-{}-{}.tmp", ::getpid(), attempt);
 }
 
 struct Descriptor {
@@ -67,6 +73,12 @@ Advice advice(const fs::path& target, int error) {
   }
 }
 
+[[noreturn]] void fail_to_write(const fs::path& target, int error) {
+  auto [reason, help] = advice(target, error);
+  throw Error("E051", fmt::format("cannot write '{}': {}", target.string(), reason))
+      .help(std::move(help));
+}
+
 }  // namespace
 
 bool is_written_in_place(const fs::path& path) {
@@ -93,9 +105,7 @@ void OutputFile::open_temporary() {
   std::error_code ignored;
   if (fs::is_directory(target_, ignored) || !target_.has_filename()) fail(EISDIR);
   for (int attempt = 0; descriptor_ < 0; ++attempt) {
-    // A short name of its own: the target's name plus a suffix could exceed the system's limit.
-    const fs::path name =
-        folder_of(target_) / fmt::format(".jaxport-{}-{}.tmp", ::getpid(), attempt);
+    const fs::path name = temporary_name(target_, attempt);
     descriptor_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ >= 0) owned_ = name;
     if (descriptor_ < 0 && errno != EEXIST) fail(errno);
@@ -143,10 +153,37 @@ void OutputFile::publish() {
   owned_ = target_;
 }
 
-void OutputFile::fail(int error) const {
-  auto [reason, help] = advice(target_, error);
-  throw Error("E051", fmt::format("cannot write '{}': {}", target_.string(), reason))
-      .help(std::move(help));
+void OutputFile::fail(int error) const { fail_to_write(target_, error); }
+
+void SetAside::reserve(const fs::path& path) {
+  struct stat status = {};
+  if (::lstat(path.c_str(), &status) != 0 || S_ISDIR(status.st_mode)) return;
+  for (int attempt = 0; aside_.empty(); ++attempt) {
+    const fs::path name = temporary_name(path, attempt);
+    const int reserved = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (reserved < 0 && errno != EEXIST) fail_to_write(path, errno);
+    if (reserved < 0) continue;
+    ::close(reserved);
+    home_ = path;
+    aside_ = name;
+  }
+}
+
+void SetAside::take() {
+  if (aside_.empty()) return;
+  if (::rename(home_.c_str(), aside_.c_str()) != 0) fail_to_write(home_, errno);
+  is_taken_ = true;
+}
+
+void SetAside::drop() { is_taken_ = false; }
+
+SetAside::~SetAside() {
+  if (aside_.empty()) return;
+  if (is_taken_) {
+    ::rename(aside_.c_str(), home_.c_str());
+  } else {
+    ::unlink(aside_.c_str());
+  }
 }
 
 MappedFile map_file(const fs::path& path, std::string_view what) {

@@ -40,6 +40,24 @@ class OutputFile {
   std::string buffer_;
 };
 
+// A file that is out of the way under another name of its folder. It comes back unless drop() was
+// called.
+class SetAside {
+ public:
+  SetAside() = default;
+  ~SetAside();
+  SetAside(const SetAside&) = delete;
+  SetAside& operator=(const SetAside&) = delete;
+
+  void reserve(const std::filesystem::path& path);  // nothing where there is no such file
+  void take();                                      // one rename
+  void drop();                                      // it is removed for good
+
+ private:
+  std::filesystem::path home_, aside_;  // empty: nothing is reserved
+  bool is_taken_ = false;
+};
+
 // True for what must not be replaced by a rename: a device, a pipe, a socket.
 bool is_written_in_place(const std::filesystem::path& path);
 

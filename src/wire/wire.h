@@ -26,8 +26,10 @@ struct WriteOptions {
 std::string to_bytes(const onnx::Model& model, const WriteOptions& options = {});
 
 // Streams the model to a temporary name in the same folder, then renames; on any error no file of
-// ours is left behind. Error E050: too large even with external data. Error E051: folder missing,
-// no permission, disk full. A device or a pipe is written in place. Returns bytes written.
+// ours is left behind, and an older model, with its data, is as it was. Whoever is killed leaves
+// the older model, the new one, or (in the moment that two files change places) none; never the
+// data of one beside the other. Error E050: too large even with external data. Error E051: folder
+// missing, no permission, disk full. A device or a pipe is written in place. Returns bytes written.
 std::uint64_t save(const onnx::Model& model, const std::filesystem::path& path,
                    const WriteOptions& options = {});
 

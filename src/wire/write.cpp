@@ -39,6 +39,25 @@ std::uint64_t save_inline(const Encoder& message, const std::filesystem::path& p
 
 std::filesystem::path data_path(std::filesystem::path path) { return path += ".data"; }
 
+// Two names cannot change at once. An older model with data beside it must not meet the new data,
+// so it is out of the way while they change, and comes back with its data when that fails. The
+// model is published last: whoever sees its name finds its data in place.
+void publish_pair(OutputFile& data, OutputFile& file, const std::filesystem::path& path,
+                  SetAside& old_data, SetAside& old_file) {
+  if (std::filesystem::exists(data_path(path))) {
+    old_file.reserve(path);
+    old_data.reserve(data_path(path));
+    old_file.take();
+    old_data.take();
+  }
+  data.publish();
+  file.publish();
+  data.keep();
+  file.keep();
+  old_data.drop();
+  old_file.drop();
+}
+
 }  // namespace
 
 std::string to_bytes(const onnx::Model& model, const WriteOptions& options) {
@@ -69,15 +88,12 @@ std::uint64_t save(const onnx::Model& model, const std::filesystem::path& path,
       "let large tensors go beside it: a lower external_data_threshold, no export_mode=\"web\"");
   if (external.empty()) return save_inline(message, path);
 
+  SetAside old_file, old_data;
   OutputFile data(data_path(path)), file(path);
   external.write_to(data);
   data.close();
   write_message(message, file);
-  // The model is published last: whoever sees its name finds the data in place.
-  data.publish();
-  file.publish();
-  data.keep();
-  file.keep();
+  publish_pair(data, file, path, old_data, old_file);
   return data.size() + file.size();
 }
 

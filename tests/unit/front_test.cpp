@@ -561,11 +561,18 @@ TEST(Verify, control_flow_signatures_fit) {
       "E030");
 }
 
+TEST(Verify, results_have_names_of_their_own) {
+  const auto code = [](const char* text) { return code_of([&] { verify(parse(text, "t")); }); };
+  EXPECT_EQ(code("func @f(%x: f32[2]) -> (%y) { return %x }"), "no error");
+  EXPECT_EQ(code("func @f(%x: f32[2]) -> (%x) { return %x }"), "E030");
+  EXPECT_EQ(code("func @f(%x: f32[2]) -> (%y, %y) { return %x %x }"), "E030");
+}
+
 TEST(Verify, symbolic_sizes_that_may_agree_pass) {
   EXPECT_EQ(code_of([] {
               verify(
-                  parse("func @f(%x: f32[B]) {\n%y: f32[T] = jit %x {jaxpr = { (%a: f32[B]) "
-                        "return %a }}\nreturn %y }",
+                  parse("func @f(%x: f32[max(B, T)]) {\n%y: f32[T] = jit %x {jaxpr = { (%a: "
+                        "f32[T]) return %a }}\nreturn %y }",
                         "t"));
             }),
             "no error");

@@ -181,7 +181,11 @@ TEST(Infer, elementwise_primitives_keep_the_shape) {
 TEST(Infer, elementwise_operands_fit_each_other) {
   EXPECT_EQ(verdict("add", {"f32[B,3]", "f32[]"}, "", {"f32[B,3]"}), "fits");
   EXPECT_EQ(verdict("add", {"f32[1,3]", "f32[B,1]"}, "", {"f32[B,3]"}), "fits");
-  EXPECT_EQ(verdict("add", {"f32[B]", "f32[T]"}, "", {"f32[B]"}), "fits");
+  EXPECT_EQ(verdict("add", {"f32[max(B, T)]", "f32[T]"}, "", {"f32[T]"}), "fits");
+  EXPECT_EQ(verdict("add", {"f32[B]", "f32[T]"}, "", {"f32[B]"}),
+            "E032: primitive 'add': sizes B and T of one dim differ");
+  EXPECT_EQ(verdict("add", {"f32[B - 1]", "f32[5]"}, "", {"f32[5]"}),
+            "E032: primitive 'add': sizes B - 1 and 5 of one dim differ");
   EXPECT_EQ(verdict("add", {"f32[3]", "f32[4]"}, "", {"f32[3]"}),
             "E032: primitive 'add': sizes 3 and 4 of one dim differ");
   EXPECT_EQ(verdict("add", {"f32[3]", "f32[1,3]"}, "", {"f32[1,3]"}),

@@ -186,6 +186,7 @@ Use compared_with_truth(const Call& call) {
 bool is_binary_select(const Call& call) { return call.operands.size() == 3 && is_bool(call[0]); }
 
 Use select_known(const Call& call) {
+  if (call.operands.size() == 2) return call[1];  // there is no other case
   if (!is_binary_select(call)) return {};
   if (call.values[0]) return *call.values[0] != 0 ? call[2] : call[1];
   return call[1] == call[2] ? call[1] : Use{};
