@@ -31,6 +31,9 @@ struct Kernel {
 // Target::kOnnx. The target is one of for_opset().
 const std::vector<Kernel>& kernels_of(const Target& target, const onnx::Schema& schema);
 
+// Whether ONNX defines the op by others, of which ONNX Runtime makes it where it has no kernel.
+bool has_body(std::string_view op);
+
 bool takes(std::span<const onnx::TypeConstraint> types, std::string_view variable, DType dtype);
 
 }  // namespace jaxport::target

@@ -14,6 +14,7 @@
 #include "target/cast_order.h"
 #include "target/compose.h"
 #include "target/empty_product.h"
+#include "target/f64_transpose.h"
 #include "target/kernels.h"
 #include "target/magnitude.h"
 #include "target/neutral.h"
@@ -30,6 +31,9 @@ using onnx::Model;
 using onnx::Node;
 using onnx::Value;
 using onnx::ValueId;
+
+// The last version that merges a Transpose of f64 into a product that it does not have.
+constexpr int kMergesF64Transposes = 125;
 
 // What a composition is built of is legalised in the next round.
 constexpr int kMostRounds = 4;
@@ -263,6 +267,8 @@ bool avoid_faults(Model& model, const Target& target) {
   if (target.runtime != Runtime::kOnnxRuntime) return changed;
   changed |= keep_scales(model);
   changed |= keep_nearly_neutral(model);
+  const Target versions = for_opset(target, static_cast<int>(model.opset()));
+  if (versions.oldest <= kMergesF64Transposes) changed |= keep_f64_transposes(model);
   return guard_empty_products(model) || changed;
 }
 

@@ -56,8 +56,10 @@ void print_stats_json(const onnx::Model& model, const onnx::Stats& stats) {
   fmt::print("{}\n", json.dump(2, ' ', false, kReplace));
 }
 
-int check_file(const std::string& path) {
-  const Findings findings = check(wire::load(path, {.check_names = false}));
+int check_file(const std::string& path, const std::string& target) {
+  const onnx::Model model = wire::load(path, {.check_names = false});
+  Findings findings = check(model);
+  if (!target.empty()) check_target(model, target::target_from_name(target), findings);
   for (const std::string& problem : findings.problems) fmt::print("{}: {}\n", path, problem);
   for (const std::string& note : findings.notes) fmt::print("{}: note: {}\n", path, note);
   fmt::print("{}: {} problem{}\n", path, findings.problems.size(),
@@ -103,7 +105,10 @@ Run add_stats(CLI::App& command, const PythonSide&) {
 
 Run add_check(CLI::App& command, const PythonSide&) {
   auto path = add_model(command, "model", "an ONNX file");
-  return [path] { return check_file(*path); };
+  auto target = std::make_shared<std::string>();
+  command.add_option("--target", *target,
+                     "what must load the model too: onnxruntime, onnxruntime==1.20, …");
+  return [path, target] { return check_file(*path, *target); };
 }
 
 Run add_text(CLI::App& command, const PythonSide&) {

@@ -13,6 +13,7 @@
 #include "pass/pass.h"
 #include "target/cast_order.h"
 #include "target/empty_product.h"
+#include "target/f64_transpose.h"
 #include "target/neutral.h"
 #include "target/scale.h"
 
@@ -125,6 +126,8 @@ constexpr TargetRewrite kRewrites[] = {
     {"legalise", target::legalise},
     {"cast_before_transposing",
      [](onnx::Model& model, const target::Target&) { target::cast_before_transposing(model); }},
+    {"keep_f64_transposes",
+     [](onnx::Model& model, const target::Target&) { target::keep_f64_transposes(model); }},
     {"keep_nearly_neutral",
      [](onnx::Model& model, const target::Target&) { target::keep_nearly_neutral(model); }},
     {"keep_scales", [](onnx::Model& model, const target::Target&) { target::keep_scales(model); }},
