@@ -11,6 +11,7 @@
 #include "onnx/check.h"
 #include "onnx/expr.h"
 #include "onnx/walk.h"
+#include "target/average_pool.h"
 #include "target/cast_order.h"
 #include "target/compose.h"
 #include "target/empty_product.h"
@@ -31,9 +32,6 @@ using onnx::Model;
 using onnx::Node;
 using onnx::Value;
 using onnx::ValueId;
-
-// The last version that merges a Transpose of f64 into a product that it does not have.
-constexpr int kMergesF64Transposes = 125;
 
 // What a composition is built of is legalised in the next round.
 constexpr int kMostRounds = 4;
@@ -232,6 +230,26 @@ class Legaliser {
   std::map<std::pair<ValueId, DType>, ValueId> wide_;  // exact results in wide dtypes
 };
 
+// What only some versions are wrong about, in models of these opsets.
+struct Fault {
+  int first, last;
+  int opset;  // from this one on
+  bool (*avoid)(Model&);
+};
+constexpr Fault kFaults[] = {
+    {0, 125, 0, keep_f64_transposes},
+    {121, 124, 19, pad_before_averaging},
+};
+
+bool avoid_faults_of_versions(Model& model, const Target& target) {
+  bool changed = false;
+  for (const Fault& fault : kFaults) {
+    const bool is_met = target.oldest <= fault.last && fault.first <= target.newest;
+    if (is_met && model.opset() >= fault.opset) changed |= fault.avoid(model);
+  }
+  return changed;
+}
+
 }  // namespace
 
 bool runs(const Target& target, std::string_view op, int opset, DType dtype) {
@@ -267,8 +285,7 @@ bool avoid_faults(Model& model, const Target& target) {
   if (target.runtime != Runtime::kOnnxRuntime) return changed;
   changed |= keep_scales(model);
   changed |= keep_nearly_neutral(model);
-  const Target versions = for_opset(target, static_cast<int>(model.opset()));
-  if (versions.oldest <= kMergesF64Transposes) changed |= keep_f64_transposes(model);
+  changed |= avoid_faults_of_versions(model, for_opset(target, static_cast<int>(model.opset())));
   return guard_empty_products(model) || changed;
 }
 

@@ -11,6 +11,7 @@
 #include "lower/lower.h"
 #include "onnx/walk.h"
 #include "pass/pass.h"
+#include "target/average_pool.h"
 #include "target/cast_order.h"
 #include "target/empty_product.h"
 #include "target/f64_transpose.h"
@@ -130,6 +131,8 @@ constexpr TargetRewrite kRewrites[] = {
      [](onnx::Model& model, const target::Target&) { target::keep_f64_transposes(model); }},
     {"keep_nearly_neutral",
      [](onnx::Model& model, const target::Target&) { target::keep_nearly_neutral(model); }},
+    {"pad_before_averaging",
+     [](onnx::Model& model, const target::Target&) { target::pad_before_averaging(model); }},
     {"keep_scales", [](onnx::Model& model, const target::Target&) { target::keep_scales(model); }},
     {"guard_empty_products",
      [](onnx::Model& model, const target::Target&) { target::guard_empty_products(model); }},
