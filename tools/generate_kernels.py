@@ -120,15 +120,22 @@ def merged(rows: list[dict[str, int]]) -> list[dict[str, int]]:
 # --- models that a version loads or does not
 
 
+def has_body(schema: defs.OpSchema) -> bool:
+    return bool(schema.has_function or schema.has_context_dependent_function)
+
+
+def ops_with_bodies() -> list[str]:
+    return sorted({schema.name for schema in schemas_in_force() if has_body(schema)})
+
+
 def has_simple_body(schema: defs.OpSchema) -> bool:
     """Whether an op of one type variable is a function that loads() can try.
 
     Only f32 and f64 are asked for: a body in f16 runs too, with casts around each of its nodes.
     """
-    has_body = schema.has_function or schema.has_context_dependent_function
     required = [attr for attr in schema.attributes.values() if attr.required]
     are_counts = all(attr.type == defs.OpSchema.AttrType.INT for attr in required)
-    return has_body and are_counts and len(schema.type_constraints) == 1
+    return has_body(schema) and are_counts and len(schema.type_constraints) == 1
 
 
 def probe_name(schema: defs.OpSchema, dtype: str) -> str:
@@ -217,6 +224,8 @@ def kernels_text(registries: list[Registry]) -> str:
             SLICES,
             "// Sorted by op, then by the opset of the schema.",
             array("KernelRow", "kKernelRows", rows),
+            "// Ops that ONNX defines by others.",
+            array("std::string_view", "kBodies", [f'"{op}"' for op in ops_with_bodies()]),
         ]
     )
 

@@ -103,6 +103,8 @@ const std::vector<Kernel>& kernels_of(const Target& target, const onnx::Schema& 
 
 std::string table_version() { return version_text(kReleases[std::size(kReleases) - 1].version); }
 
+bool has_body(std::string_view op) { return std::ranges::binary_search(kBodies, op); }
+
 bool takes(std::span<const onnx::TypeConstraint> types, std::string_view variable, DType dtype) {
   const auto found = std::ranges::find(types, variable, &onnx::TypeConstraint::variable);
   return found == types.end() || onnx::allows(*found, dtype);

@@ -35,6 +35,9 @@ const std::vector<Kernel>& kernels_of(const Target& target, const onnx::Schema& 
 // The newest version of ONNX Runtime that the table knows: "1.31".
 std::string table_version();
 
+// Whether ONNX defines the op by others, of which ONNX Runtime makes it where it has no kernel.
+bool has_body(std::string_view op);
+
 bool takes(std::span<const onnx::TypeConstraint> types, std::string_view variable, DType dtype);
 
 }  // namespace jaxport::target

@@ -11,9 +11,11 @@
 #include "onnx/check.h"
 #include "onnx/expr.h"
 #include "onnx/walk.h"
+#include "target/average_pool.h"
 #include "target/cast_order.h"
 #include "target/compose.h"
 #include "target/empty_product.h"
+#include "target/f64_transpose.h"
 #include "target/kernels.h"
 #include "target/magnitude.h"
 #include "target/neutral.h"
@@ -228,6 +230,26 @@ class Legaliser {
   std::map<std::pair<ValueId, DType>, ValueId> wide_;  // exact results in wide dtypes
 };
 
+// What only some versions are wrong about, in models of these opsets.
+struct Fault {
+  int first, last;
+  int opset;  // from this one on
+  bool (*avoid)(Model&);
+};
+constexpr Fault kFaults[] = {
+    {0, 125, 0, keep_f64_transposes},
+    {121, 124, 19, pad_before_averaging},
+};
+
+bool avoid_faults_of_versions(Model& model, const Target& target) {
+  bool changed = false;
+  for (const Fault& fault : kFaults) {
+    const bool is_met = target.oldest <= fault.last && fault.first <= target.newest;
+    if (is_met && model.opset() >= fault.opset) changed |= fault.avoid(model);
+  }
+  return changed;
+}
+
 }  // namespace
 
 bool runs(const Target& target, std::string_view op, int opset, DType dtype) {
@@ -263,6 +285,7 @@ bool avoid_faults(Model& model, const Target& target) {
   if (target.runtime != Runtime::kOnnxRuntime) return changed;
   changed |= keep_scales(model);
   changed |= keep_nearly_neutral(model);
+  changed |= avoid_faults_of_versions(model, for_opset(target, static_cast<int>(model.opset())));
   return guard_empty_products(model) || changed;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "onnx/ir.h"
+#include "target/target.h"
 
 namespace jaxport::tool {
 
@@ -17,5 +18,8 @@ struct Findings {
 // that do not fit the schema of their op, ops newer than the opset, types that contradict each
 // other. Read the model with ReadOptions::check_names = false to see all problems of names.
 Findings check(const onnx::Model& model);
+
+// Adds what keeps a version of the target from loading the model.
+void check_target(const onnx::Model& model, const target::Target& target, Findings& findings);
 
 }  // namespace jaxport::tool

@@ -49,6 +49,7 @@ Run add_stats(CLI::App& command, const PythonSide& python);
 Run add_check(CLI::App& command, const PythonSide& python);
 Run add_text(CLI::App& command, const PythonSide& python);
 Run add_diff(CLI::App& command, const PythonSide& python);
+Run add_targets(CLI::App& command, const PythonSide& python);
 Run add_expect(CLI::App& command, const PythonSide& python);
 
 // Adds a positional argument and returns where its value will be.

@@ -19,6 +19,8 @@ constexpr Command kCommands[] = {
     {"stats", "Count the nodes, parameters and bytes of a model", add_stats},
     {"check", "List everything that is wrong with a model; exit code 1 if there is something",
      add_check},
+    {"targets", "Say which versions of ONNX Runtime load a model; exit code 1 if none does",
+     add_targets},
     {"text", "Print a model in ONNX's text syntax", add_text},
     {"diff", "Say in what two models differ; exit code 1 if they do", add_diff},
     {"expect", "Print the specification of a model, or check one; exit code 1 if it does not hold",

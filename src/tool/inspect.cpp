@@ -57,8 +57,10 @@ void print_stats_json(const onnx::Model& model, const onnx::Stats& stats) {
   fmt::print("{}\n", json.dump(2, ' ', false, kReplace));
 }
 
-int check_file(const std::string& path) {
-  const Findings findings = check(wire::load(path, {.check_names = false}));
+int check_file(const std::string& path, const std::string& target) {
+  const onnx::Model model = wire::load(path, {.check_names = false});
+  Findings findings = check(model);
+  if (!target.empty()) check_target(model, target::target_from_name(target), findings);
   for (const std::string& problem : findings.problems) fmt::print("{}: {}\n", path, problem);
   for (const std::string& note : findings.notes) fmt::print("{}: note: {}\n", path, note);
   fmt::print("{}: {} problem{}\n", path, findings.problems.size(),
@@ -107,8 +109,11 @@ Run add_check(CLI::App& command, const PythonSide& python) {
   auto certificate = std::make_shared<std::string>();
   command.add_option("--certificate", *certificate,
                      "what jaxport.verify wrote: say whether it belongs to the file as it is");
-  return [path, certificate, &python] {
-    const int code = check_file(*path);
+  auto target = std::make_shared<std::string>();
+  command.add_option("--target", *target,
+                     "what must load the model too: onnxruntime, onnxruntime==1.20, …");
+  return [path, certificate, target, &python] {
+    const int code = check_file(*path, *target);
     if (certificate->empty()) return code;
     if (!python.check_certificate) {
       throw Error("E091", "check --certificate needs Python, which this program does not have")

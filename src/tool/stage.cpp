@@ -11,8 +11,10 @@
 #include "lower/lower.h"
 #include "onnx/walk.h"
 #include "pass/pass.h"
+#include "target/average_pool.h"
 #include "target/cast_order.h"
 #include "target/empty_product.h"
+#include "target/f64_transpose.h"
 #include "target/neutral.h"
 #include "target/scale.h"
 
@@ -125,8 +127,12 @@ constexpr TargetRewrite kRewrites[] = {
     {"legalise", target::legalise},
     {"cast_before_transposing",
      [](onnx::Model& model, const target::Target&) { target::cast_before_transposing(model); }},
+    {"keep_f64_transposes",
+     [](onnx::Model& model, const target::Target&) { target::keep_f64_transposes(model); }},
     {"keep_nearly_neutral",
      [](onnx::Model& model, const target::Target&) { target::keep_nearly_neutral(model); }},
+    {"pad_before_averaging",
+     [](onnx::Model& model, const target::Target&) { target::pad_before_averaging(model); }},
     {"keep_scales", [](onnx::Model& model, const target::Target&) { target::keep_scales(model); }},
     {"guard_empty_products",
      [](onnx::Model& model, const target::Target&) { target::guard_empty_products(model); }},

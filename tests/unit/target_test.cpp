@@ -8,6 +8,7 @@
 #include "jaxport/error.h"
 #include "onnx/builder.h"
 #include "target/conduct.h"
+#include "target/fit.h"
 
 namespace jaxport::target {
 namespace {
@@ -128,6 +129,67 @@ TEST(Legalise, says_which_version_would_do) {
   } catch (const Error& error) {
     EXPECT_THAT(error.message(), HasSubstr("ONNX Runtime 1.24 cannot compute TensorScatter"));
     EXPECT_THAT(error.what(), HasSubstr("or use target 'onnxruntime>=1.25'"));
+  }
+}
+
+// --- which versions load a model
+
+// max(x, x), which takes i8 from 1.24 on.
+void add_larger(Builder& op, const Value& x, std::string name) {
+  op.output(op.Max(x, x), std::move(name));
+}
+
+TEST(Fit, looks_into_bodies) {
+  Model model;
+  Builder op(model, 23);
+  const Value x = op.input("x", {DType::kI8, Dims{3}});
+  const Value p = op.input("p", {DType::kBool, Dims{}});
+  auto taken = std::make_shared<onnx::Graph>(), other = std::make_shared<onnx::Graph>();
+  Builder inner(op, *taken), outer(op, *other);
+  add_larger(inner, x, "a");
+  outer.output(x, "b");
+  op.output(op.If(p, onnx::Args{{"then_branch", taken}, {"else_branch", other}}), "y");
+  const Fit found = fit(model);
+  EXPECT_EQ(found.needed(), 124);
+  EXPECT_EQ(found.versions.front().misfits.at(0).what, "opset 23 is too new");
+}
+
+// The types of a body are those of each call.
+TEST(Fit, looks_into_functions) {
+  for (const auto& [dtype, version] : {std::pair(DType::kF32, 123), std::pair(DType::kI8, 124)}) {
+    Model model;
+    Builder op(model, 23);
+    const Value x = op.input("x", {dtype, Dims{3}});
+    model.values.resize(model.values.size() + 3);
+    const auto last = static_cast<onnx::ValueId>(model.values.size() - 1);
+    onnx::Function function{"mine", "larger", {}};
+    function.body.inputs = {last - 1};
+    function.body.outputs = {last - 2};
+    function.body.nodes.push_back({.op = "Max", .in = {last - 1, last - 1}, .out = {last - 2}});
+    model.functions.push_back(function);
+    model.graph.nodes.push_back({.op = "larger", .domain = "mine", .in = {x.id()}, .out = {last}});
+    EXPECT_EQ(fit(model).needed(), version) << name_of(dtype);
+  }
+}
+
+TEST(Fit, says_what_it_does_not_know) {
+  Model model;
+  Builder op(model, 23);
+  const Value x = op.input("x", {DType::kI8, Dims{3}});
+  model.graph.nodes.push_back({.op = "Gelu", .domain = "com.microsoft", .in = {x.id()}});
+  const Fit found = fit(model);
+  EXPECT_EQ(found.needed(), 123);
+  EXPECT_THAT(found.notes,
+              ::testing::ElementsAre("1 node of domain 'com.microsoft' was not checked"));
+}
+
+// An op that is defined by others loads where those do.
+TEST(Fit, knows_ops_without_kernels) {
+  for (const auto& [dtype, version] : {std::pair(DType::kF16, 123), std::pair(DType::kBF16, 0)}) {
+    Model model;
+    Builder op(model, 23, onnx::DTypeRule::kAny);
+    op.output(op.Mish(op.input("x", {dtype, Dims{3}})), "y");
+    EXPECT_EQ(fit(model).needed(), version) << name_of(dtype);
   }
 }
 

@@ -158,7 +158,10 @@ void emit(Emission& e, const Node& node, const Rope& rope) {
   }
   onnx::Args args;
   if (rope.is_interleaved) args.emplace_back("interleaved", 1);
-  if (best.three) args.emplace_back("num_heads", size_of(best.heads, sizes).value());
+  // ONNX Runtime 1.23 asks for the number of heads beside the size of what is rotated, too.
+  const Dim heads = size_of(best.heads, sizes);
+  if (best.three || (rope.is_partial && heads.is_static()))
+    args.emplace_back("num_heads", heads.value());
   if (rope.is_partial) {
     args.emplace_back("rotary_embedding_dim", 2 * size_of(rope.half, sizes).value());
   }

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/fit.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <ranges>
+#include <utility>
+
+#include "jaxport/error.h"
+#include "onnx/check.h"
+#include "onnx/walk.h"
+#include "target/kernels.h"
+
+namespace jaxport::target {
+namespace {
+
+using onnx::Graph;
+using onnx::kAbsent;
+using onnx::Model;
+using onnx::Node;
+using onnx::ValueId;
+
+struct Bound {
+  std::string_view variable;
+  DType dtype;
+};
+using BoundTypes = std::vector<Bound>;
+
+bool fits(const Kernel& kernel, const BoundTypes& types) {
+  return std::ranges::all_of(types, [&](const Bound& bound) {
+    if (takes(kernel.types, bound.variable, bound.dtype)) return true;
+    // What has no kernel in f16 ONNX Runtime computes in f32, between two Casts.
+    return bound.dtype == DType::kF16 && takes(kernel.types, bound.variable, DType::kF32);
+  });
+}
+
+// Whether the parts of an op that ONNX defines by others have kernels in these dtypes, too.
+bool loads_by_parts(const onnx::Schema& schema, const BoundTypes& types) {
+  if (schema.op == "CastLike") return true;
+  return has_body(schema.op) && std::ranges::all_of(types, [](const Bound& bound) {
+           return bound.dtype == DType::kF16 || bound.dtype == DType::kF32 ||
+                  bound.dtype == DType::kF64 || bound.dtype == DType::kI64 ||
+                  bound.dtype == DType::kBool;
+         });
+}
+
+bool loads(const Release& release, const onnx::Schema& schema, const BoundTypes& types) {
+  if (schema.op == "Constant" || loads_by_parts(schema, types)) return true;
+  const Target only{.oldest = release.version, .newest = release.version};
+  return std::ranges::any_of(kernels_of(only, schema),
+                             [&](const Kernel& kernel) { return fits(kernel, types); });
+}
+
+std::string place_of(const Node& node, std::size_t index) {
+  return node.name.empty() ? fmt::format("node {}", index) : fmt::format("node '{}'", node.name);
+}
+
+class Fitter {
+ public:
+  explicit Fitter(const Model& model) : model_(model), opset_(model.opset()) {
+    for (const Release& release : releases()) fit_.versions.push_back({release.version, {}});
+    for (const onnx::Function& function : model.functions) {
+      functions_.emplace(std::pair(function.domain, function.name), &function);
+    }
+  }
+
+  Fit run() {
+    check_header();
+    walk(model_.graph, "");
+    for (const auto& [domain, count] : foreign_) {
+      fit_.notes.push_back(fmt::format("{} node{} of domain '{}' {} not checked", count,
+                                       count == 1 ? "" : "s", domain, count == 1 ? "was" : "were"));
+    }
+    return std::move(fit_);
+  }
+
+ private:
+  void check_header() {
+    for (std::size_t i = 0; i < releases().size(); ++i) {
+      const Release& release = releases()[i];
+      auto& misfits = fit_.versions[i].misfits;
+      if (opset_ > release.opset) {
+        misfits.push_back({fmt::format("opset {} is too new", opset_), ""});
+      } else if (model_.ir_version > release.ir) {
+        misfits.push_back({fmt::format("IR version {} is too new", model_.ir_version), ""});
+      }
+    }
+    if (opset_ != 0 && !has_schemas()) {
+      fit_.notes.push_back(
+          fmt::format("opset {} is outside of {} to {}: operators were not checked", opset_,
+                      onnx::kOldestOpset, onnx::kNewestOpset));
+    }
+  }
+
+  bool has_schemas() const { return opset_ >= onnx::kOldestOpset && opset_ <= onnx::kNewestOpset; }
+
+  void walk(const Graph& graph, const std::string& where) {
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node& node = graph.nodes[i];
+      const std::string here = where + place_of(node, i);
+      onnx::for_each_subgraph(node,
+                              [&](const Graph& inner) { walk(inner, fmt::format("{}: ", here)); });
+      const auto function = functions_.find(std::pair(node.domain, node.op));
+      if (function != functions_.end()) {
+        call(node, *function->second, here);
+      } else if (!node.domain.empty()) {
+        ++foreign_[node.domain];
+      } else if (has_schemas()) {
+        check(node, here);
+      }
+    }
+  }
+
+  // The body with the types of the operands. Calls with the same dtypes are looked at once.
+  void call(const Node& node, const onnx::Function& function, const std::string& where) {
+    const std::vector<ValueId>& formals = function.body.inputs;
+    for (std::size_t i = 0; i < std::min(node.in.size(), formals.size()); ++i) {
+      if (node.in[i] != kAbsent) model_.values[formals[i]].type = model_.values[node.in[i]].type;
+    }
+    std::vector<std::optional<DType>> key;
+    for (ValueId id : formals) key.push_back(dtype_of(id));
+    auto [known, is_new] = results_.try_emplace(std::pair(&function, key));
+    if (is_new) {
+      walk(function.body, fmt::format("{}: ", where));
+      for (ValueId id : function.body.outputs) known->second.push_back(dtype_of(id));
+    }
+    for (std::size_t i = 0; i < std::min(node.out.size(), known->second.size()); ++i) {
+      if (node.out[i] != kAbsent && known->second[i])
+        model_.values[node.out[i]].type = {*known->second[i], std::nullopt};
+    }
+  }
+
+  std::optional<DType> dtype_of(ValueId id) const {
+    const auto& type = model_.values[id].type;
+    return type ? std::optional(type->dtype) : std::nullopt;
+  }
+
+  void check(const Node& node, const std::string& where) {
+    const onnx::Schema* schema = onnx::find_schema(node.op, static_cast<int>(opset_));
+    if (schema == nullptr || schema->deprecated) return refuse(node, where);
+    infer_types(node, *schema);
+    BoundTypes types;
+    bind(schema->inputs, node.in, types);
+    bind(schema->outputs, node.out, types);
+    for (std::size_t i = 0; i < releases().size(); ++i) {
+      if (opset_ > releases()[i].opset || loads(releases()[i], *schema, types)) continue;
+      fit_.versions[i].misfits.push_back(
+          {fmt::format("no kernel for {}({})", node.op, fmt::join(operand_names(node), ", ")),
+           where});
+    }
+  }
+
+  void refuse(const Node& node, const std::string& where) {
+    for (VersionFit& version : fit_.versions) {
+      version.misfits.push_back(
+          {fmt::format("there is no op '{}' in opset {}", node.op, opset_), where});
+    }
+  }
+
+  void bind(std::span<const onnx::Formal> formals, const std::vector<ValueId>& ids,
+            BoundTypes& types) const {
+    for (std::size_t i = 0; i < ids.size() && !formals.empty(); ++i) {
+      if (ids[i] == kAbsent || !dtype_of(ids[i])) continue;
+      types.push_back({onnx::formal_at(formals, i).type, *dtype_of(ids[i])});
+    }
+  }
+
+  std::vector<std::string_view> operand_names(const Node& node) const {
+    std::vector<std::string_view> names;
+    for (ValueId id : node.in) {
+      const std::optional<DType> dtype = id == kAbsent ? std::nullopt : dtype_of(id);
+      names.push_back(id == kAbsent ? "" : dtype ? name_of(*dtype) : "?");
+    }
+    return names;
+  }
+
+  // What inference cannot tell stays as the file declares it. Shapes may contradict each other: a
+  // function is called with others.
+  void infer_types(const Node& node, const onnx::Schema& schema) {
+    std::vector<onnx::TensorType> dtypes;
+    dtypes.reserve(node.in.size());
+    std::vector<onnx::InferenceInput> in;
+    for (ValueId id : node.in) {
+      const std::optional<DType> dtype = id == kAbsent ? std::nullopt : dtype_of(id);
+      if (dtype) dtypes.push_back({*dtype, std::nullopt});
+      in.push_back({dtype ? &dtypes.back() : nullptr, nullptr});
+    }
+    try {
+      const auto types = onnx::infer(model_, schema, node, in);
+      for (std::size_t i = 0; i < node.out.size(); ++i) {
+        if (node.out[i] != kAbsent && types[i]) model_.values[node.out[i]].type = types[i];
+      }
+    } catch (const Error&) {  // jaxport check says what is wrong with the node
+      return;
+    }
+  }
+
+  Model model_;  // whose types become known
+  std::int64_t opset_;
+  std::map<std::pair<std::string, std::string>, const onnx::Function*> functions_;
+  std::map<std::pair<const onnx::Function*, std::vector<std::optional<DType>>>,
+           std::vector<std::optional<DType>>>
+      results_;
+  std::map<std::string, std::size_t> foreign_;
+  Fit fit_;
+};
+
+}  // namespace
+
+int Fit::needed() const {
+  int first = 0;
+  for (const VersionFit& version : std::views::reverse(versions)) {
+    if (!version.misfits.empty()) break;
+    first = version.version;
+  }
+  return first;
+}
+
+Fit fit(const onnx::Model& model) { return Fitter(model).run(); }
+
+}  // namespace jaxport::target
