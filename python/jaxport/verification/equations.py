@@ -20,8 +20,6 @@ from .. import _jax
 from .._jaxpr import is_call, is_variable
 from .graph import Run, Scope
 
-_CONTROL = ("cond", "scan", "while")
-
 
 @dataclasses.dataclass(frozen=True)
 class Line:
@@ -253,7 +251,3 @@ class Tracer:
 def traced(jaxpr: Any, arguments: Sequence[Any]) -> Run:
     """A run of a closed jaxpr with all values on the way."""
     return Tracer().trace(jaxpr, arguments)
-
-
-def as_arrays(values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-    return [_jax.host_array(value) for value in values]
