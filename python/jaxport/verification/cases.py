@@ -24,8 +24,6 @@ Array = np.ndarray[Any, Any]
 # What users give for sizes: one size or several for each symbol, or a list of whole choices.
 Sizes = Mapping[str, int | Sequence[int]] | Sequence[Mapping[str, int]]
 
-MOST_RUNS = 3  # of a model when nothing differs
-
 
 @dataclasses.dataclass(frozen=True)
 class Case:

@@ -14,13 +14,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from .. import _jax
 from .._jaxpr import is_call, is_variable
 from .graph import Run, Scope
-
-_CONTROL = ("cond", "scan", "while")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -253,7 +250,3 @@ class Tracer:
 def traced(jaxpr: Any, arguments: Sequence[Any]) -> Run:
     """A run of a closed jaxpr with all values on the way."""
     return Tracer().trace(jaxpr, arguments)
-
-
-def as_arrays(values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-    return [_jax.host_array(value) for value in values]
