@@ -49,7 +49,7 @@ void describe(onnx::Model& model, int opset, const target::Target& target) {
 
 onnx::Model run_stages(const front::Module& module, const Options& options, Report* report) {
   Clock clock(report);
-  const target::Target target = target::for_opset(options.target, options.opset);
+  target::Target target = target::for_opset(options.target, options.opset);
   axis::Program program = axis::build(module, module.functions.at(0), target::preferences(target),
                                       {options.most_unrolled_layers, options.auto_functions});
   clock.lap("axis");
@@ -59,7 +59,7 @@ onnx::Model run_stages(const front::Module& module, const Options& options, Repo
   onnx::Model model = lower::lower(program, {options.opset, options.model_name, target,
                                              options.native_norms, options.lowerings});
   clock.lap("lower");
-  target::legalise(model, target);
+  target = target::legalise(model, options.target);
   clock.lap("target");
   pass::run_all(model);
   if (target::avoid_faults(model, target)) pass::remove_dead_code(model);

@@ -70,8 +70,12 @@ Tensor converted(const Tensor& tensor, const WideForm& form) {
 
 class Legaliser {
  public:
-  Legaliser(Model& model, const Target& target, const Magnitudes& magnitudes)
-      : model_(model), target_(target), magnitudes_(magnitudes) {}
+  // `target` loses old versions when it may and none of them can compute a node.
+  Legaliser(Model& model, Target& target, bool may_lose_versions, const Magnitudes& magnitudes)
+      : model_(model),
+        target_(target),
+        may_lose_versions_(may_lose_versions),
+        magnitudes_(magnitudes) {}
 
   void run() {
     Builder op(model_, static_cast<int>(model_.opset()), onnx::DTypeRule::kAny);
@@ -112,7 +116,7 @@ class Legaliser {
     if (!widenings) {
       scope.op.set_origin(model_.origins[node.origin]);
       const std::optional<Value> composed = compose(scope.op, node);
-      if (!composed) fail(node);
+      if (!composed) return place_for_newer_versions(scope, std::move(node));
       node = identity(composed->id(), node.out.at(0), node.origin);
     }
     if (widenings && !widenings->empty()) return place_widened(scope, std::move(node), *widenings);
@@ -197,14 +201,20 @@ class Legaliser {
     scope.graph.nodes.push_back(std::move(node));
   }
 
-  [[noreturn]] void fail(const Node& node) const {
+  void place_for_newer_versions(Scope& scope, Node node) {
+    const std::optional<int> version = newer_version_for(node);
+    if (!version || !may_lose_versions_) fail(node, version);
+    target_.oldest = *version;
+    place(scope, std::move(node));
+  }
+
+  [[noreturn]] void fail(const Node& node, std::optional<int> version) const {
     std::vector<onnx::InferenceInput> in;
     for (ValueId id : node.in) {
       const bool known = id != kAbsent && model_.values[id].type;
       in.push_back({known ? &*model_.values[id].type : nullptr, nullptr});
     }
     const bool is_onnx = target_.runtime == Runtime::kOnnx;
-    const std::optional<int> version = newer_version_for(node);
     throw Error("E013", fmt::format("{}{} cannot compute {}", is_onnx ? "ONNX" : "ONNX Runtime",
                                     version ? " " + version_text(target_.oldest) : "",
                                     onnx::describe(node, in)))
@@ -225,7 +235,8 @@ class Legaliser {
   }
 
   Model& model_;
-  const Target& target_;
+  Target& target_;
+  const bool may_lose_versions_;
   const Magnitudes& magnitudes_;
   std::map<std::pair<ValueId, DType>, ValueId> wide_;  // exact results in wide dtypes
 };
@@ -267,14 +278,15 @@ bool runs(const Target& target, std::string_view op, int opset, DType dtype) {
   });
 }
 
-void legalise(Model& model, const Target& target) {
+Target legalise(Model& model, const Target& target) {
   const std::int64_t opset = model.opset();
-  if (opset < onnx::kOldestOpset || opset > onnx::kNewestOpset) return;
-  const Target versions = for_opset(target, static_cast<int>(opset));
+  if (opset < onnx::kOldestOpset || opset > onnx::kNewestOpset) return target;
+  const bool may_lose_versions = target.oldest == 0;
+  Target versions = for_opset(target, static_cast<int>(opset));
   for (int round = 0; round < kMostRounds; ++round) {
     const Magnitudes magnitudes(model);
-    if (all_run(model, versions, magnitudes)) return;
-    Legaliser(model, versions, magnitudes).run();
+    if (all_run(model, versions, magnitudes)) return versions;
+    Legaliser(model, versions, may_lose_versions, magnitudes).run();
   }
   throw Error("BUG", "the model does not become legal");
 }

@@ -53,7 +53,9 @@ bool runs(const Target& target, std::string_view op, int opset, DType dtype);
 // runs in a dtype that the target has, the result is narrowed; or the op is composed of others.
 // Results are those of the dtype that the node had. Inputs and outputs of the model keep theirs.
 // Error E013: there is neither a wider dtype nor a composition.
-void legalise(onnx::Model& model, const Target& target);
+// A target that names no version loses the old ones that have neither. Returns the target that is
+// left.
+Target legalise(onnx::Model& model, const Target& target);
 
 // ONNX Runtime rewrites models when it loads them, and some of its rewrites are wrong. The patterns
 // that they start from are written in another way; what becomes dead stays. Comes after all passes,

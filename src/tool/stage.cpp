@@ -124,7 +124,8 @@ struct TargetRewrite {
   void (*run)(onnx::Model&, const target::Target&);
 };
 constexpr TargetRewrite kRewrites[] = {
-    {"legalise", target::legalise},
+    {"legalise",
+     [](onnx::Model& model, const target::Target& target) { target::legalise(model, target); }},
     {"cast_before_transposing",
      [](onnx::Model& model, const target::Target&) { target::cast_before_transposing(model); }},
     {"keep_f64_transposes",
