@@ -32,6 +32,7 @@ class PassTest : public ::testing::Test {
               "gemm");
     copies(x);
     channels();
+    tokens();
     loop(x);
     op.output(op.Add(op.input("i", {DType::kI64, Dims{2}}), op.Add(op.ints({1, 2}), op.ints({3}))),
               "folded");
@@ -70,6 +71,14 @@ class PassTest : public ::testing::Test {
     op.output(op.Add(op.Mul(image, op.weight(numbers, {3, 1}, "")), op.weight(numbers, {3, 1}, "")),
               "channels");
   }
+  // More products with a bias than borders.
+  void tokens() {
+    Value x = op.input("tokens", TensorType{DType::kF32, Dims{2, 5, 4}});
+    const Value weight = op.input("weight", {DType::kF32, Dims{4, 4}}),
+                bias = op.input("bias", {DType::kF32, Dims{4}});
+    for (int i = 0; i < 3; ++i) x = op.Add(op.MatMul(x, weight), bias);
+    op.output(x, "layers");
+  }
   // Every step computes the same exponential.
   void loop(const Value& x) {
     auto body = std::make_shared<Graph>();
@@ -102,7 +111,8 @@ TEST_F(PassTest, the_pipeline_ends_when_nothing_changes) {
   run_all(model);
   EXPECT_THAT(ops(),
               ElementsAre("Relu", "Add", "Slice", "DepthToSpace", "Gemm", "Concat", "AveragePool",
-                          "BatchNormalization", "Exp", "ReduceSum", "Scan", "Add", "Mul", "Mul"));
+                          "BatchNormalization", "Reshape", "Gemm", "Gemm", "Gemm", "Reshape", "Exp",
+                          "ReduceSum", "Scan", "Add", "Mul", "Mul"));
 }
 
 TEST(ShareConstants, large_ones_stay) {
