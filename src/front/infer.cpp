@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "front/params.h"
@@ -28,14 +29,22 @@ const InferenceRow* find_inference(std::string_view primitive) {
   return row != rows.end() && row->primitive == primitive ? &*row : nullptr;
 }
 
-bool has_operation(const Dim& dim) {
-  if (dim.is_static()) return false;
-  const auto is_operation = [](const DimFactor& factor) {
-    return factor.atom->op != DimAtom::Op::kSymbol;
-  };
-  return std::ranges::any_of(dim.expr()->terms, [&](const DimTerm& term) {
-    return std::ranges::any_of(term.factors, is_operation);
-  });
+// Whether two sizes differ for some values of the symbols. Nobody looks where constraints say which
+// values there are.
+bool differ_somewhere(const Dim& a, const Dim& b) {
+  const DimScope& scope = *(a.is_static() ? b : a).expr()->scope;
+  if (!scope.constraints().empty()) return false;
+  std::vector<std::string> symbols;
+  for (const Dim& size : {a, b}) collect_symbols(size, symbols);
+  const auto count = static_cast<std::int64_t>(symbols.size());
+  for (const bool rises : {true, false}) {  // each symbol is once above the others
+    DimBindings bindings;
+    for (std::int64_t i = 0; i < count; ++i) {
+      bindings.emplace(symbols[i], rises ? 2 + 13 * i : 101 + 13 * (count - i));
+    }
+    if (evaluate(a, bindings) != evaluate(b, bindings)) return true;
+  }
+  return false;
 }
 
 bool may_be_equal(const Dims& a, const Dims& b) {
@@ -49,7 +58,7 @@ bool may_always_be_equal(const Dim& a, const Dim& b) {
   if (a.is_static() && b.is_static()) return false;
   const Truth known = equal(a, b);
   if (known != Truth::kUnknown) return known == Truth::kYes;
-  return !a.is_static() && !b.is_static() && (has_operation(a) || has_operation(b));
+  return !a.is_static() && !b.is_static() && !differ_somewhere(a, b);
 }
 
 bool may_be_equal(const Type& a, const Type& b) {

@@ -15,8 +15,8 @@ namespace jaxport::front {
 // primitives, and sizes that JAX may know to be equal.
 void check_types(const Function& function, const Eqn& eqn);
 
-// Whether JAX may know two sizes to be equal for all values of the symbols. Numbers and polynomials
-// that are not the same are not; of floordiv, mod, max and min it may know more than we can show.
+// Whether JAX may know two sizes to be equal for all values of the symbols: no values are found at
+// which they differ. Of floordiv, mod, max and min it may know more than we can show.
 bool may_always_be_equal(const Dim& a, const Dim& b);
 
 // Same dtype, and sizes that may always be equal.

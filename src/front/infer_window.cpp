@@ -16,8 +16,7 @@ Dim dilated_size(const Dim& size, std::int64_t step) {
 // How often a window fits.
 Dim window_count(const Dim& padded, const Dim& window, std::int64_t stride) {
   const Dim room = padded - window;
-  const bool is_too_short = room.is_static() && room.value() < 0;
-  return is_too_short ? Dim(0) : (stride == 1 ? room : floordiv(room, stride)) + 1;
+  return max((stride == 1 ? room : floordiv(room, stride)) + 1, 0);
 }
 
 // The dtype of a product: what is asked for, or that of both operands.

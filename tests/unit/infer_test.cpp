@@ -181,7 +181,11 @@ TEST(Infer, elementwise_primitives_keep_the_shape) {
 TEST(Infer, elementwise_operands_fit_each_other) {
   EXPECT_EQ(verdict("add", {"f32[B,3]", "f32[]"}, "", {"f32[B,3]"}), "fits");
   EXPECT_EQ(verdict("add", {"f32[1,3]", "f32[B,1]"}, "", {"f32[B,3]"}), "fits");
-  EXPECT_EQ(verdict("add", {"f32[max(B, T)]", "f32[T]"}, "", {"f32[T]"}), "fits");
+  EXPECT_EQ(verdict("add", {"f32[floordiv(mod(T, 2) + T, 2)]", "f32[floordiv(T + 1, 2)]"}, "",
+                    {"f32[floordiv(T + 1, 2)]"}),
+            "fits");
+  EXPECT_EQ(verdict("add", {"f32[max(B, T)]", "f32[T]"}, "", {"f32[T]"}),
+            "E032: primitive 'add': sizes max(B, T) and T of one dim differ");
   EXPECT_EQ(verdict("add", {"f32[B]", "f32[T]"}, "", {"f32[B]"}),
             "E032: primitive 'add': sizes B and T of one dim differ");
   EXPECT_EQ(verdict("add", {"f32[B - 1]", "f32[5]"}, "", {"f32[5]"}),
