@@ -235,6 +235,14 @@ EVERY ?= 13
 replay: setup ## which models differ from those of another commit, in bytes: BASE=commit, EVERY=n
 	PYTHONPATH=tools:tests/python $(BIN)/python -m replay --base "$(BASE)" --every $(EVERY) --jobs $(JOBS)
 
+# Each version of ONNX Runtime is installed into a folder of its own, once.
+.PHONY: runtimes runtimes-sample
+run_runtimes = PYTHONPATH=tests:tests/python:tools $(BIN)/python -m runtimes
+runtimes: build ## models on ONNX Runtime 1.17 to the newest, beside JAX; rewrites docs/runtimes.md
+	$(run_runtimes)
+runtimes-sample: build
+	$(run_runtimes) --models 60 --versions 1.17 1.20 1.23
+
 .PHONY: ecosystem
 ecosystem: .venv-ecosystem/.jaxport ## programs of packages from PyPI; rewrites docs/ecosystem.md
 	PYTHONPATH=tests:tests/python .venv-ecosystem/bin/python -m ecosystem

@@ -8,11 +8,13 @@
 #include <map>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <utility>
 
 #include "jaxport/error.h"
 #include "onnx/check.h"
 #include "onnx/walk.h"
+#include "target/f64_transpose.h"
 #include "target/kernels.h"
 
 namespace jaxport::target {
@@ -135,6 +137,7 @@ class Fitter {
   }
 
   std::optional<DType> dtype_of(ValueId id) const {
+    if (id == kAbsent) return std::nullopt;
     const auto& type = model_.values[id].type;
     return type ? std::optional(type->dtype) : std::nullopt;
   }
@@ -143,6 +146,7 @@ class Fitter {
     const onnx::Schema* schema = onnx::find_schema(node.op, static_cast<int>(opset_));
     if (schema == nullptr || schema->deprecated) return refuse(node, where);
     infer_types(node, *schema);
+    check_merging(node, where);
     BoundTypes types;
     bind(schema->inputs, node.in, types);
     bind(schema->outputs, node.out, types);
@@ -151,6 +155,20 @@ class Fitter {
       fit_.versions[i].misfits.push_back(
           {fmt::format("no kernel for {}({})", node.op, fmt::join(operand_names(node), ", ")),
            where});
+    }
+  }
+
+  // See f64_transpose.h; a Transpose that is moved to a MatMul from further away is not seen.
+  void check_merging(const Node& node, const std::string& where) {
+    if (node.op == "Transpose" && !node.out.empty() && dtype_of(node.out[0]) == DType::kF64)
+      transposed_.insert(node.out[0]);
+    const auto is_transposed = [this](ValueId id) { return transposed_.contains(id); };
+    if (node.op != "MatMul" || std::ranges::none_of(node.in, is_transposed)) return;
+    for (std::size_t i = 0; i < releases().size(); ++i) {
+      const Release& release = releases()[i];
+      if (release.version > kMergesF64Transposes || opset_ > release.opset) continue;
+      fit_.versions[i].misfits.push_back(
+          {"Transpose and MatMul of f64 are merged into FusedMatMul, which has no kernel", where});
     }
   }
 
@@ -206,6 +224,7 @@ class Fitter {
            std::vector<std::optional<DType>>>
       results_;
   std::map<std::string, std::size_t> foreign_;
+  std::set<ValueId> transposed_;  // results of f64
   Fit fit_;
 };
 

@@ -248,7 +248,7 @@ struct Fault {
   bool (*avoid)(Model&);
 };
 constexpr Fault kFaults[] = {
-    {0, 125, 0, keep_f64_transposes},
+    {0, kMergesF64Transposes, 0, keep_f64_transposes},
     {121, 124, 19, pad_before_averaging},
 };
 

@@ -43,6 +43,8 @@ std::string advice(const Fit& fit) {
   if (last->misfits.front().where.empty())
     return "older versions need an older opset: jaxport picks it with --opset auto --target "
            "onnxruntime==VERSION";
+  if (last->misfits.front().what.starts_with("there is no op"))
+    return "jaxport check lists what is wrong with the model";
   return fmt::format(
       "give the operands a wider dtype, with Cast; jaxport does so with --target onnxruntime=={}",
       version_text(last->version));

@@ -183,6 +183,18 @@ TEST(Fit, says_what_it_does_not_know) {
               ::testing::ElementsAre("1 node of domain 'com.microsoft' was not checked"));
 }
 
+TEST(Fit, knows_products_of_f64_that_are_merged) {
+  for (const auto& [dtype, version] : {std::pair(DType::kF32, 123), std::pair(DType::kF64, 126)}) {
+    Model model;
+    Builder op(model, 23);
+    const Value x = op.input("x", {dtype, Dims{2, 3, 3}});
+    op.output(op.MatMul(op.Transpose(x, onnx::Args{{"perm", {0, 2, 1}}}), x), "y");
+    EXPECT_EQ(fit(model).needed(), version) << name_of(dtype);
+    avoid_faults(model, Target::kOnnxRuntime);
+    EXPECT_EQ(fit(model).needed(), 123) << name_of(dtype);
+  }
+}
+
 // An op that is defined by others loads where those do.
 TEST(Fit, knows_ops_without_kernels) {
   for (const auto& [dtype, version] : {std::pair(DType::kF16, 123), std::pair(DType::kBF16, 0)}) {
