@@ -98,7 +98,9 @@ class _Lifting:
         constvars = [variable for variable, _ in kept]
         outvars = _renamed(inner.outvars, equal)
         result = inner.replace(constvars=constvars, outvars=outvars, eqns=eqns)
-        if inner is not jaxpr or not is_open:  # from JAX 0.11 on a closed jaxpr is its own inner one
+        if (
+            inner is not jaxpr or not is_open
+        ):  # from JAX 0.11 on a closed jaxpr is its own inner one
             result = jaxpr.replace(jaxpr=result, consts=[const for _, const in kept])
         return _Body(result, scope)
 
