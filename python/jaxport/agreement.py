@@ -211,7 +211,7 @@ def _worst_difference(
     with np.errstate(all="ignore"):
         difference = np.abs(lhs - rhs)
         allowed = atol + rtol * np.abs(lhs)
-        excess = np.where(difference == 0, 0.0, difference / allowed)
+        excess = difference / allowed
     equal = (want == have) | (np.isnan(lhs) & np.isnan(rhs))
     excess = np.where(equal, 0.0, np.where(np.isfinite(excess), excess, np.inf))
     index = np.unravel_index(int(np.argmax(excess)), want.shape)

@@ -80,8 +80,8 @@ class _Lifting:
 
     def _body(self, jaxpr: Any) -> _Body:
         inner, consts = getattr(jaxpr, "jaxpr", jaxpr), getattr(jaxpr, "consts", [])
-        is_open = len(consts) != len(inner.constvars)  # its constants are operands
-        if is_open:
+        is_closed = inner is not jaxpr or bool(consts)  # JAX 0.11 has one class for both
+        if len(consts) != len(inner.constvars):  # the constants of an open one are operands
             consts = [None] * len(inner.constvars)
         scope: dict[str, Any] = {}
         equal: dict[Any, Any] = {}  # a second variable of the same array -> the first
@@ -98,9 +98,7 @@ class _Lifting:
         constvars = [variable for variable, _ in kept]
         outvars = _renamed(inner.outvars, equal)
         result = inner.replace(constvars=constvars, outvars=outvars, eqns=eqns)
-        if (
-            inner is not jaxpr or not is_open
-        ):  # from JAX 0.11 on a closed jaxpr is its own inner one
+        if is_closed:
             result = jaxpr.replace(jaxpr=result, consts=[const for _, const in kept])
         return _Body(result, scope)
 

@@ -3,9 +3,16 @@
 
 #include <map>
 #include <memory>
+#include <string_view>
 
 namespace jaxport::compile {
 namespace {
+
+// Their bodies only say which op it is: nothing is emitted for them.
+bool takes_combiner(std::string_view primitive) {
+  return primitive == "reduce" || primitive.starts_with("reduce_window") ||
+         primitive.starts_with("scatter") || primitive.starts_with("select_and_");
+}
 
 class Renaming {
  public:
@@ -14,6 +21,7 @@ class Renaming {
   void function(front::Function& function) {
     for (front::Eqn& eqn : function.eqns) {
       if (lowerings_.contains(eqn.primitive)) eqn.primitive = lower::user_name(eqn.primitive);
+      if (takes_combiner(eqn.primitive)) continue;
       for (auto& [name, attr] : eqn.attrs) regions(attr);
     }
   }

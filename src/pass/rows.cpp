@@ -30,6 +30,7 @@ class Flattener {
     }
     RowParts parts(known_, graph, model_.values.size());
     if (parts.sums() == 0) return found;
+    rows_.clear();  // those of other graphs are not defined here
     std::vector<Node> nodes;
     for (Node& node : graph.nodes) {
       if (RowPart* part = parts.taken(node)) {
@@ -129,7 +130,7 @@ class Flattener {
 
   onnx::Model& model_;
   RowFacts known_;
-  std::map<ValueId, ValueId> rows_;  // of the values that have rows
+  std::map<ValueId, ValueId> rows_;  // of the values that have rows in the graph at hand
 };
 
 }  // namespace

@@ -227,8 +227,8 @@ class Legaliser {
   // The version from which on the target would run a node that it does not run.
   std::optional<int> newer_version_for(const Node& node) const {
     for (const Release& release : releases()) {
-      const Target newer{target_.runtime, release.version, target_.newest};
-      if (has(target_, release) && widenings_for(model_, node, newer, magnitudes_))
+      const Target newer{target_.runtime, release.version, kOpen};
+      if (release.version > target_.oldest && widenings_for(model_, node, newer, magnitudes_))
         return release.version;
     }
     return std::nullopt;

@@ -46,7 +46,9 @@ std::string advice(const Fit& fit) {
   if (last->misfits.front().what.starts_with("there is no op"))
     return "jaxport check lists what is wrong with the model";
   return fmt::format(
-      "give the operands a wider dtype, with Cast; jaxport does so with --target onnxruntime=={}",
+      "give the operands a wider dtype, with Cast; jaxport does so, where there is one, with "
+      "--target "
+      "onnxruntime=={}",
       version_text(last->version));
 }
 
@@ -93,9 +95,10 @@ void print_json(const Fit& fit) {
 void check_target(const onnx::Model& model, const target::Target& target, Findings& findings) {
   if (target.runtime == target::Runtime::kOnnx) return;
   const bool is_any = target.oldest == 0;
-  const target::Target wanted =
+  target::Target wanted =
       is_any ? target::for_opset(target, static_cast<int>(model.opset())) : target;
   Fit fit = target::fit(model);
+  if (is_any) wanted.oldest = std::max(wanted.oldest, fit.needed());  // as to_onnx chooses it
   std::set<std::string> said;  // a version lacks most of what the one before it lacks
   for (const VersionFit& version : fit.versions) {
     if (version.version < wanted.oldest || version.version > wanted.newest) continue;

@@ -550,7 +550,8 @@ def test_numbers_are_jax_s(case, capfd):
     ids=lambda v: getattr(v, "name", ""),
 )
 def test_an_idiom_becomes_these_nodes(case, ops):
-    assert " ".join(nodes(case)) == ops
+    # Versions up to 1.24 count padding wrongly and get a Pad in front of an AveragePool.
+    assert " ".join(nodes(case, target="onnxruntime>=1.25")) == ops
 
 
 def nodes(case: Case, **options) -> list[str]:

@@ -173,3 +173,14 @@ def test_an_error_of_a_later_try_is_seen():
     with pytest.raises(jaxport.ConversionError, match="beta"):
         jaxport.to_onnx(network, [(4, 4)])
     assert len(calls) > 1
+
+
+def test_a_lowering_of_a_sum_leaves_what_a_reduction_combines():
+    jaxport.register_lowering("add", lambda c, x, y, **_: c.op.Identity(c.op.Add(x, y)))
+
+    def sums(x):
+        rows = jax.lax.reduce(x, np.float32(0), lambda a, b: a + b, (1,))
+        windows = (2, 2), (1, 1), "SAME"
+        return rows, jax.lax.reduce_window(x, np.float32(0), lambda a, b: a + b, *windows)
+
+    assert "ReduceSum" in converted(sums, [(3, 4)])

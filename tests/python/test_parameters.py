@@ -279,3 +279,10 @@ def test_parameters_in_double_precision():
         return_mode="model",
     )
     assert model.parameters["weights"].dtype == np.float64
+
+
+def test_parameters_inside_of_a_checkpoint():
+    weights = {"a": jnp.asarray(numbers(4, 3)), "c": jnp.asarray(numbers(3))}
+    inner = jax.jit(lambda x: x @ weights["a"] + weights["c"])
+    model = check(jax.checkpoint(lambda x: inner(x) * 2), [("B", 4)], params_as_inputs=True)
+    assert len(inputs_of(model)) == 3

@@ -81,3 +81,29 @@ def test_sums_in_front_of_norms_keep_their_kernel(dims, tmp_path):
     onnxruntime.InferenceSession(model.SerializeToString(), options)
     optimised = onnx.load(options.optimized_model_filepath)
     assert ops(optimised)["SkipLayerNormalization"] == LAYERS
+
+
+def layers(x):
+    for w1, b1, w2, b2, _ in weights(x.dtype):
+        x = jax.nn.relu(jax.nn.relu(x @ w1 + b1) @ w2 + b2)
+    return x
+
+
+IN_BODIES = {
+    "cond": lambda x: jax.lax.cond(x[0, 0, 0] > 0, layers, lambda y: layers(y * 2), x),
+    "switch": lambda x: jax.lax.switch(1, [layers, jnp.sin, lambda y: layers(y + 1)], x),
+    "branch and behind": lambda x: (
+        layers(jax.lax.cond(x.sum() > 0, layers, jnp.sin, x)) + layers(x)
+    ),
+    "before a loop": lambda x: jax.lax.while_loop(
+        lambda s: s[0] < 3, lambda s: (s[0] + 1, layers(s[1] + x)), (0, layers(x))
+    )[1],
+}
+
+
+@pytest.mark.parametrize("name", IN_BODIES)
+def test_rows_of_a_body_stay_in_it(name):
+    inputs = [jax.ShapeDtypeStruct((2, 3, WIDTH), jnp.float32)]
+    model = jaxport.to_onnx(IN_BODIES[name], inputs)
+    equal, message = jaxport.allclose(IN_BODIES[name], model, inputs)
+    assert equal, message

@@ -536,10 +536,12 @@ def test_tolerances_are_relative_and_of_the_largest(dtype):
     want = np.array([1000.0, 1.0, 0.0]).astype(dtype)
     assert near(want, want).all()
     slack = tolerance.of_largest * 1000
-    inside = (want.astype(np.float64) + np.array([0, slack / 2, slack / 2])).astype(dtype)
+    inside = (want.astype(np.float64) + np.full(3, slack / 2)).astype(dtype)
     assert near(want, inside).all()
-    outside = (want.astype(np.float64) + np.array([0, 0, slack * 3])).astype(dtype)
+    outside = (want.astype(np.float64) + np.array([slack / 2, 0, slack * 3])).astype(dtype)
     assert list(near(want, outside)) == [True, True, False]
+    untouched = (want.astype(np.float64) + np.array([0, 0, slack / 2])).astype(dtype)
+    assert list(near(want, untouched)) == [True, True, False]
 
 
 def test_what_is_no_number_is_compared_too():
@@ -548,3 +550,47 @@ def test_what_is_no_number_is_compared_too():
     assert list(near(want, want[::-1])) == [False, False, False, False]
     assert not near(np.array([1]), np.array([2])).any()
     assert tolerances.tolerance_of(np.int32).relative == 0
+
+
+# --- what must not pass
+
+
+def verdict(right, wrong, inputs, **options):
+    return jaxport.verify(right, jaxport.to_onnx(wrong, inputs, **options), inputs, **options)
+
+
+def test_large_integers_that_a_float_cannot_tell_apart():
+    inputs = [jax.ShapeDtypeStruct((4,), "int64")]
+    double = {"enable_double_precision": True}
+    found = verdict(lambda x: x + 2**60, lambda x: x + (2**60 + 3), inputs, **double)
+    assert not found.ok
+    assert found.checks[0].outputs[0].largest_difference >= 1
+
+
+def test_one_element_without_digits_does_not_excuse_others():
+    def part(factor):
+        return lambda x: jnp.concatenate([(x[:1] + 1e8) - 1e8, x[1:] * factor])
+
+    assert not verdict(part(2), part(-3), [(6,)]).ok
+
+
+@pytest.mark.parametrize("fill", [-1e9, float(np.finfo(np.float32).min)])
+def test_what_fills_a_mask_does_not_excuse_the_rest(fill):
+    mask = np.arange(6) % 3 == 0
+    wrong = verdict(
+        lambda x: jnp.where(mask, fill, x), lambda x: jnp.where(mask, fill, 7 - x), [(6,)]
+    )
+    assert not wrong.ok
+    right = lambda x: jnp.where(mask, fill, jnp.tanh(x) * 3)  # noqa: E731
+    assert verdict(right, right, [(6,)]).ok
+
+
+@pytest.mark.parametrize("sizes", [[], {}, {"B": []}])
+def test_no_size_is_an_error(sizes):
+    with pytest.raises(jaxport.ConversionError, match="sizes has no size"):
+        jaxport.verify(jnp.sin, jaxport.to_onnx(jnp.sin, [("B",)]), [("B",)], sizes=sizes)
+
+
+def test_sizes_of_numpy():
+    model = jaxport.to_onnx(jnp.sin, [("B",)])
+    assert jaxport.verify(jnp.sin, model, [("B",)], sizes={"B": np.int64(3)}).ok

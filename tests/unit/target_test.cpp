@@ -124,7 +124,7 @@ TEST(Legalise, says_which_version_would_do) {
   const Value x = op.input("x", {DType::kF32, Dims{1, 4}}), at = op.input("at", {DType::kI64, {}});
   op.output(op.TensorScatter(x, x, at), "y");
   try {
-    legalise(model, Target::kOnnxRuntime);
+    legalise(model, {.oldest = 124});
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_THAT(error.message(), HasSubstr("ONNX Runtime 1.24 cannot compute TensorScatter"));
@@ -132,7 +132,25 @@ TEST(Legalise, says_which_version_would_do) {
   }
 }
 
+TEST(Legalise, any_version_need_not_be_the_oldest) {
+  Model model;
+  Builder op(model, 24, onnx::DTypeRule::kAny);
+  const Value x = op.input("x", {DType::kF32, Dims{1, 4}}), at = op.input("at", {DType::kI64, {}});
+  op.output(op.TensorScatter(x, x, at), "y");
+  EXPECT_EQ(legalise(model, Target::kOnnxRuntime).oldest, 125);
+}
+
 // --- which versions load a model
+
+onnx::Node node_of(std::string op, std::string domain, std::vector<onnx::ValueId> in,
+                   std::vector<onnx::ValueId> out) {
+  onnx::Node node;
+  node.op = std::move(op);
+  node.domain = std::move(domain);
+  node.in = std::move(in);
+  node.out = std::move(out);
+  return node;
+}
 
 // max(x, x), which takes i8 from 1.24 on.
 void add_larger(Builder& op, const Value& x, std::string name) {
@@ -165,9 +183,9 @@ TEST(Fit, looks_into_functions) {
     onnx::Function function{"mine", "larger", {}};
     function.body.inputs = {last - 1};
     function.body.outputs = {last - 2};
-    function.body.nodes.push_back({.op = "Max", .in = {last - 1, last - 1}, .out = {last - 2}});
+    function.body.nodes.push_back(node_of("Max", "", {last - 1, last - 1}, {last - 2}));
     model.functions.push_back(function);
-    model.graph.nodes.push_back({.op = "larger", .domain = "mine", .in = {x.id()}, .out = {last}});
+    model.graph.nodes.push_back(node_of("larger", "mine", {x.id()}, {last}));
     EXPECT_EQ(fit(model).needed(), version) << name_of(dtype);
   }
 }
@@ -176,7 +194,7 @@ TEST(Fit, says_what_it_does_not_know) {
   Model model;
   Builder op(model, 23);
   const Value x = op.input("x", {DType::kI8, Dims{3}});
-  model.graph.nodes.push_back({.op = "Gelu", .domain = "com.microsoft", .in = {x.id()}});
+  model.graph.nodes.push_back(node_of("Gelu", "com.microsoft", {x.id()}, {}));
   const Fit found = fit(model);
   EXPECT_EQ(found.needed(), 123);
   EXPECT_THAT(found.notes,

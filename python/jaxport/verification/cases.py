@@ -114,9 +114,11 @@ def choices(symbols: Sequence[str], sizes: Sizes | None) -> list[dict[str, int]]
         distinct = {name: small[i % len(small)] for i, name in enumerate(symbols)}
         return [distinct, dict.fromkeys(symbols, 1)]
     if isinstance(sizes, Mapping):
-        columns = {k: [v] if isinstance(v, int) else list(v) for k, v in sizes.items()}
-        count = max(map(len, columns.values()), default=1)
+        columns = {k: [int(n) for n in np.atleast_1d(v)] for k, v in sizes.items()}
+        count = max(map(len, columns.values()), default=0) if all(columns.values()) else 0
         sizes = [{k: v[i % len(v)] for k, v in columns.items()} for i in range(count)]
+    if not sizes:
+        raise ConversionError("E071", "sizes has no size", help="give some to each symbol")
     for choice in sizes:
         _check(choice, symbols)
     return [dict(choice) for choice in sizes]

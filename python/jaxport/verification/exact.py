@@ -19,7 +19,7 @@ from jax import lax
 from .. import _jax
 from .._jaxpr import is_variable
 from .equations import body_of, parts
-from .tolerances import TOLERANCES, Array, allowed, distance, finite_largest, is_float, wide
+from .tolerances import TOLERANCES, Array, allowed, distance, is_float, scale_of, wide
 
 # How much farther from the exact result than JAX a model may be: both are one sample of the same
 # rounding errors each, and their ratio is rarely beyond this.
@@ -77,19 +77,21 @@ def wide_results(jaxpr: Any, arguments: Sequence[Any]) -> list[list[Array]]:
 def within(want: Array, have: Array, others: list[Array]) -> Array:
     """Elements that rounding explains. The first of `others` is the exact result."""
     exact, nudged = others[0], others[1:]
-    least = allowed(want)
+    least = allowed(want, have)
     if not is_float(want):
         return _whole_within(want, have, others)
     w, h = wide(want), wide(have)
-    size = finite_largest(want)
+    size = scale_of(want, have)
     own = distance(w, exact)
     apart = [own, *(distance(exact, other) for other in nudged)]
     spread = np.maximum.reduce([_FACTOR * own, *(_NUDGE_FACTOR * d for d in apart[1:])])
     finite = spread[np.isfinite(spread)]
-    # One element may be exact by luck: a quarter of the worst error of the array is everybody's.
-    slack = np.where(np.isfinite(spread), spread, 0.0) + 0.25 * (finite.max() if finite.size else 0)
     # Where results that are as good as JAX's are far apart, the model's must be among them.
     gross = 10 * TOLERANCES[want.dtype.name].relative * size
+    # One element may be exact by luck: a quarter of the worst error of the array is everybody's, as
+    # long as that is small.
+    shared = min(0.25 * (finite.max() if finite.size else 0.0), gross)
+    slack = np.where(np.isfinite(spread), spread, 0.0) + shared
     is_far = np.maximum.reduce(apart) > gross
     near = np.minimum(distance(w, h), distance(exact, h)) <= slack + least
     return np.asarray(np.where(is_far, _among(h, [w, *others], least), near))
@@ -100,11 +102,11 @@ def _whole_within(want: Array, have: Array, others: list[Array]) -> Array:
 
     An index may be one of two; what a floor gives of a lost digit may be anything near.
     """
-    results = np.stack([want, *others]).astype(np.float64)
+    results = np.stack([want, *others]).astype(np.longdouble)
     ordered = np.sort(results, axis=0)
     is_many = np.count_nonzero(np.diff(ordered, axis=0), axis=0) >= 3
     is_one = np.any(results == have, axis=0)
-    between = _among(have.astype(np.float64), list(results), np.zeros(have.shape))
+    between = _among(have.astype(np.longdouble), list(results), np.zeros(have.shape))
     return np.asarray(is_one | (is_many & between))
 
 

@@ -52,7 +52,7 @@ class Output:
             return cls(*about, "same")
         apart, errors = distance(want, have), ulps(want, have)
         with np.errstate(all="ignore"):
-            shares = np.where(same(want, have), 0.0, apart / allowed(want))
+            shares = np.where(same(want, have), 0.0, apart / allowed(want, have))
         index = np.unravel_index(int(np.argmax(np.nan_to_num(shares, posinf=1e300))), want.shape)
         return cls(
             *about,

@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Tolerance:
-    """|jax - model| <= relative * |jax| + of_largest * (the largest |jax| of the result)."""
+    """|jax - model| <= relative * |jax| + of_largest * (the largest |jax| that differs at all)."""
 
     relative: float
     of_largest: float
@@ -56,7 +56,12 @@ def finite_largest(array: Array) -> float:
     return float(np.max(magnitude, initial=0.0, where=np.isfinite(magnitude)))
 
 
-def allowed(want: Array) -> Array:
+def scale_of(want: Array, have: Array) -> float:
+    """The largest number that rounding had a part in: what fills masked places is the same in both."""
+    return finite_largest(want[~same(want, have)])
+
+
+def allowed(want: Array, have: Array) -> Array:
     """The largest difference that each element of a result may have."""
     tolerance = tolerance_of(want.dtype)
     if tolerance == _EXACT:
@@ -65,7 +70,7 @@ def allowed(want: Array) -> Array:
         own = tolerance.relative * np.nan_to_num(np.abs(wide(want)), posinf=0.0)
     # XLA takes subnormal numbers for 0.
     tiny = float(jnp.finfo(want.dtype).tiny)  # type: ignore[no-untyped-call]
-    return np.asarray(own + tolerance.of_largest * finite_largest(want) + tiny)
+    return np.asarray(own + tolerance.of_largest * scale_of(want, have) + tiny)
 
 
 def same(want: Array, have: Array) -> Array:
@@ -80,12 +85,14 @@ def distance(want: Array, have: Array) -> Array:
     """|want - have| in 64 bits, infinite where only one is a number."""
     with np.errstate(all="ignore"):
         apart = np.abs(wide(want).astype(np.float64) - wide(have).astype(np.float64))
+    if not is_float(want):
+        apart = np.maximum(apart, 1.0)  # 64 bits of a float do not tell all integers apart
     return np.where(same(want, have), 0.0, np.where(np.isnan(apart), np.inf, apart))
 
 
 def near(want: Array, have: Array) -> Array:
     """Elements that are as near as the table asks."""
-    return np.asarray(same(want, have) | (distance(want, have) <= allowed(want)))
+    return np.asarray(same(want, have) | (distance(want, have) <= allowed(want, have)))
 
 
 def ulps(want: Array, have: Array) -> Array:

@@ -47,7 +47,7 @@ class Place:
 
     def convert(self, program: Path) -> int:
         arguments = ["convert", str(program), "-o", str(self.output), *self.options]
-        code: int = self.compiler.run_command(arguments, print, print)
+        code: int = self.compiler.run_command(arguments, print, print, print)
         return code
 
     def alternate(self) -> int:

@@ -85,7 +85,7 @@ def run(module: ModuleType, arguments: list[str], scratch: Path) -> Outcome:
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 2)
-            code = module.run_command(arguments, print, print)
+            code = module.run_command(arguments, print, print, print)
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)
