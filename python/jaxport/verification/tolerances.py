@@ -57,7 +57,7 @@ def finite_largest(array: Array) -> float:
 
 
 def scale_of(want: Array, have: Array) -> float:
-    """The largest number that rounding had a part in: what fills masked places is the same in both."""
+    """The largest number that rounding had a part in: what fills a mask is the same in both."""
     return finite_largest(want[~same(want, have)])
 
 
