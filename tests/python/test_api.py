@@ -95,7 +95,7 @@ def test_model_mode_gives_a_model(tmp_path):
 
 @pytest.mark.parametrize("limit", [2**30, 100], ids=["in memory", "through a file"])
 def test_ir_mode_gives_a_model_of_onnx_ir(limit):
-    onnx_ir = pytest.importorskip("onnx_ir")
+    onnx_ir = pytest.importorskip("onnx_ir", reason="make test-jax2onnx installs onnx_ir")
     weights = np.arange(4096, dtype=np.float32)
     fn, inputs = (lambda x: x + weights), [("B", 4096)]
     model = jaxport.to_onnx(fn, inputs, return_mode="ir", inline_limit=limit)

@@ -39,7 +39,7 @@ def test_a_killed_or_failed_conversion_leaves_a_whole_model():
 
 
 def test_a_message_that_is_taken_apart_is_the_same_again():
-    onnx = pytest.importorskip("onnx")
+    onnx = pytest.importorskip("onnx", reason="the package onnx is optional")
     node = onnx.helper.make_node("Exp", ["x"], ["y"])
     info = onnx.helper.make_tensor_value_info
     graph = onnx.helper.make_graph([node], "g", [info("x", 1, [2])], [info("y", 1, [2])])
