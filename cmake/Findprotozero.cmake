@@ -1,7 +1,11 @@
 # Debian's libprotozero-dev has headers only and no CMake package.
 find_path(protozero_INCLUDE_DIR protozero/version.hpp)
+if(protozero_INCLUDE_DIR)
+  file(STRINGS ${protozero_INCLUDE_DIR}/protozero/version.hpp protozero_VERSION REGEX "VERSION_STRING")
+  string(REGEX REPLACE ".*\"(.*)\".*" "\\1" protozero_VERSION "${protozero_VERSION}")
+endif()
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(protozero REQUIRED_VARS protozero_INCLUDE_DIR)
+find_package_handle_standard_args(protozero REQUIRED_VARS protozero_INCLUDE_DIR VERSION_VAR protozero_VERSION)
 if(protozero_FOUND AND NOT TARGET protozero::protozero)
   add_library(protozero::protozero INTERFACE IMPORTED GLOBAL)
   target_include_directories(protozero::protozero INTERFACE ${protozero_INCLUDE_DIR})

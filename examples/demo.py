@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports three models, runs each in ONNX Runtime and compares it with JAX: `make demo`."""
+"""Exports three models, runs each in ONNX Runtime, compares it with JAX, and writes a report page.
+
+`make demo` runs it.
+"""
 
 import sys
 import tempfile
@@ -16,6 +19,8 @@ import onnxruntime
 from flax import nnx
 
 import jaxport
+
+REPORT = Path("build/demo")
 
 
 class Block(nnx.Module):
@@ -112,10 +117,38 @@ def print_table(rows: list[tuple[str, ...]]) -> None:
         print("  ".join([name.ljust(widths[0]), *right]))
 
 
+def write_report(example: Example) -> None:
+    """The page that shows a model beside its program, and what to try next."""
+    path = REPORT / "vision_transformer.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        jaxport.to_onnx(example.fn, example.inputs, report=path, return_mode="model")
+    except jaxport.ConversionError as error:  # built without Node.js: there is no page
+        print(f"\n{error}")
+        return
+    print(f"\nWhat became of each line of the {example.name}: open {path} in a browser.")
+    print(
+        "Next: .venv/bin/jaxport report package.module:function --input x:Bx28x28x3 -o report.html"
+    )
+
+
+def progress(step: int, steps: int, what: str) -> None:
+    """A line that the next one overwrites, in a terminal."""
+    if sys.stderr.isatty():
+        done = "" if step == steps else f"[{step + 1}/{steps}] {what} …"
+        print(f"\r\033[K{done}", end="", file=sys.stderr, flush=True)
+
+
 def main() -> None:
-    head = ("model", "nodes", "size", "largest error", "trace s", "compile s", "write s")
+    rows = [("model", "nodes", "size", "largest error", "trace s", "compile s", "write s")]
+    shown = examples()
     with tempfile.TemporaryDirectory() as folder:
-        print_table([head, *(export(example, Path(folder)) for example in examples())])
+        for i, example in enumerate(shown):
+            progress(i, len(shown), example.name)
+            rows.append(export(example, Path(folder)))
+        progress(len(shown), len(shown), "")
+    print_table(rows)
+    write_report(shown[0])
 
 
 if __name__ == "__main__":

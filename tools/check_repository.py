@@ -13,13 +13,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = (
     ".ci", "bench", "cmake", "docs", "examples", "include", "python", "requirements", "src",
-    "tests", "tools",
+    "tests", "tools", "web",
 )  # fmt: skip
 TEXT = {
-    ".cfg", ".cmake", ".cpp", ".h", ".inc", ".jir", ".json", ".md", ".onnxtxt", ".py", ".pyi",
-    ".sh", ".test", ".toml", ".txt", ".yaml", "",
+    ".cfg", ".cmake", ".cpp", ".css", ".h", ".inc", ".jir", ".json", ".md", ".mjs", ".onnxtxt",
+    ".py", ".pyi", ".sh", ".test", ".toml", ".ts", ".txt", ".yaml", "",
 }  # fmt: skip
-SOURCE = {".cpp", ".h", ".py", ".pyi", ".sh", ".cmake"}
+SOURCE = {".cpp", ".css", ".h", ".mjs", ".py", ".pyi", ".sh", ".cmake", ".ts"}
+NOT_OURS = {"__pycache__", "dist", "node_modules"}
 MAX_LINES = 600
 
 Finding = tuple[str, int, str]  # path from the root, line (0: the whole file), message
@@ -27,10 +28,10 @@ Finding = tuple[str, int, str]  # path from the root, line (0: the whole file), 
 
 @cache
 def files() -> tuple[Path, ...]:
-    found = [p for p in ROOT.iterdir() if p.is_file()]
+    found = [p for p in ROOT.iterdir() if p.is_file() and p.name != ".git"]
     for folder in FOLDERS:
         found += [p for p in (ROOT / folder).rglob("*") if p.is_file()]
-    kept = (p for p in found if p.suffix in TEXT and "__pycache__" not in p.parts)
+    kept = (p for p in found if p.suffix in TEXT and not NOT_OURS.intersection(p.parts))
     return tuple(sorted(kept))
 
 
@@ -78,11 +79,69 @@ def codes_are_documented() -> Iterator[Finding]:
         yield name(page), headings[code], f"nothing throws {code}"
 
 
+def entries_of_errors() -> dict[str, tuple[int, str]]:
+    """Each code of docs/errors.md with the line of its heading and the text of its entry."""
+    entries: dict[str, tuple[int, str]] = {}
+    code = ""
+    for number, line in enumerate(lines(ROOT / "docs" / "errors.md"), 1):
+        if heading := re.match(r"## (E\d{3}|BUG)\b", line):
+            code = heading[1]
+            entries[code] = (number, "")
+        elif code:
+            entries[code] = (entries[code][0], entries[code][1] + line + "\n")
+    return entries
+
+
+def entries_say_cause_and_way_out() -> Iterator[Finding]:
+    parts = {"**": "what it means, in bold", "What to do:": "a way out", "Example": "an example"}
+    for code, (number, text) in entries_of_errors().items():
+        for part, what in parts.items():
+            if part not in text and not (code == "BUG" and part == "Example"):
+                yield "docs/errors.md", number, f"the entry of {code} lacks {what}"
+
+
 def codes_are_tested() -> Iterator[Finding]:
-    tested = {m[0] for _, _, m in search(r"E\d{3}\b", below("tests/"))}
+    """A test expects the code: as a text of its own, or as the start of a message. Comments and
+    texts that only speak of a code do not count."""
+    comment = r"^(?!\s*(?://|#)(?! [A-Z0-9-]+: ))"
+    expected = rf"{comment}.*?(?:[\"'](E\d{{3}})[\"':]|JXP-(E\d{{3}})|// CHECK: (E\d{{3}}))"
+    tested: set[str] = set()
+    for _, _, match in search(expected, below("tests/")):
+        tested |= set(re.findall(r"E\d{3}", match.string))
     for code, place in sorted(error_codes().items()):
         if code not in tested:
-            yield *place, f"no test mentions {code}"
+            yield *place, f"no test expects {code}"
+
+
+# --- supply
+
+
+def locks_are_up_to_date() -> Iterator[Finding]:
+    """Every pinned package stands in the lock of its file in the same version, with hashes."""
+    for path in below("requirements/", suffixes={".txt"}):
+        if path.parent.name == "lock":
+            continue
+        locks = ["newest.txt", "oldest.txt"] if path.name == "common.txt" else [path.name]
+        for number, line in enumerate(lines(path), 1):
+            pin = re.match(r"([\w.-]+)==([^\s;]+)", line)
+            for lock in locks if pin else ():
+                if not is_locked(lock, pin[1], pin[2]):
+                    yield name(path), number, f"lock/{lock} lacks {pin[0]}: make lock"
+
+
+def is_locked(lock: str, package: str, version: str) -> bool:
+    path = ROOT / "requirements" / "lock" / lock
+    if not path.exists():
+        return False
+    wanted = f"{re.sub(r'[-_.]+', '-', package).lower()}=={version}"
+    starts = [line for line in lines(path) if line and line[0] not in " #"]
+    return any(
+        re.sub(r"[-_]+", "-", line.split("==")[0]).lower()
+        + "=="
+        + re.split(r"[\s;]", line.split("==")[1])[0]
+        == wanted
+        for line in starts
+    ) and all(line.endswith("\\") for line in starts)
 
 
 # --- structure
@@ -206,7 +265,9 @@ def open_work_names_an_issue() -> Iterator[Finding]:
 
 RULES = (
     codes_are_documented,
+    entries_say_cause_and_way_out,
     codes_are_tested,
+    locks_are_up_to_date,
     includes_follow_layers,
     only_tools_print,
     only_wire_knows_protobuf,

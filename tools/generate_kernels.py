@@ -43,8 +43,9 @@ Kernel = tuple[str, int, Types]  # op, the opset of its schema
 class Registry:
     """What one version of ONNX Runtime says about its schemas and its kernels for the CPU."""
 
-    def __init__(self, env: dict[str, str]) -> None:
-        probes = {name: base64.b64encode(model).decode() for name, model in PROBES.items()}
+    def __init__(self, env: dict[str, str], models: dict[str, bytes] | None = None) -> None:
+        given = models or PROBES
+        probes = {name: base64.b64encode(model).decode() for name, model in given.items()}
         run = subprocess.run(
             [sys.executable, READER], env=env, input=json.dumps(probes), text=True,
             stdout=subprocess.PIPE, check=True,
@@ -179,9 +180,9 @@ HEADER = """\
 // not edit.
 """
 SLICES = """\
-constexpr std::span<const onnx::TypeConstraint> types(std::size_t first, std::size_t count) {
-  return std::span(kTypes).subspan(first, count);
-}
+constexpr std::span<const onnx::TypeConstraint> {0}(std::size_t first, std::size_t count) {{
+  return std::span(k{1}Types).subspan(first, count);
+}}
 """
 
 
@@ -202,28 +203,38 @@ def spans(versions: list[str], present: list[bool]) -> Iterator[tuple[int, str]]
             first = None
 
 
+def rows_text(name: str, versions: list[str], rows_of: dict[Kernel, list[bool]]) -> list[str]:
+    """The table of a runtime, from the versions that have each kernel."""
+    types = Table()
+    rows = []
+    slices = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower() + "_types"
+    for (op, since, kernel), present in rows_of.items():
+        slice_ = types.slice_of(f'{{"{v}", 0x{dtypes:08x}}}' for v, dtypes in kernel)
+        for first, last in spans(versions, present):
+            rows.append(f'{{"{op}", {since}, {first}, {last}, {slices}({slice_})}}')
+    return [
+        array("onnx::TypeConstraint", f"k{name}Types", types.rows),
+        SLICES.format(slices, name),
+        "// Sorted by op, then by the opset of the schema.",
+        array("KernelRow", f"k{name}Rows", rows),
+    ]
+
+
 def kernels_text(registries: list[Registry]) -> str:
     versions = [registry.version for registry in registries]
     releases = [f"{{{number(r.version)}, {r.newest_opset}, {r.newest_ir}}}" for r in registries]
-    types = Table()
-    rows = []
+    rows_of: dict[Kernel, list[bool]] = {}
     for schema in schemas_in_force():
         found = [registry.kernels(schema) for registry in registries]
-        kernels = dict.fromkeys(kernel for of_version in found for kernel in of_version)
-        for kernel in kernels:
-            slice_ = types.slice_of(f'{{"{v}", 0x{dtypes:08x}}}' for v, dtypes in kernel)
-            for first, last in spans(versions, [kernel in of_version for of_version in found]):
-                since = schema.since_version
-                rows.append(f'{{"{schema.name}", {since}, {first}, {last}, types({slice_})}}')
+        for types in dict.fromkeys(kernel for of_version in found for kernel in of_version):
+            key = (schema.name, schema.since_version, types)
+            rows_of[key] = [types in of_version for of_version in found]
     return "\n".join(
         [
             HEADER.format(versions[0], versions[-1]),
             "// Oldest first.",
             array("Release", "kReleases", releases),
-            array("onnx::TypeConstraint", "kTypes", types.rows),
-            SLICES,
-            "// Sorted by op, then by the opset of the schema.",
-            array("KernelRow", "kKernelRows", rows),
+            *rows_text("Kernel", versions, rows_of),
             "// Ops that ONNX defines by others.",
             array("std::string_view", "kBodies", [f'"{op}"' for op in ops_with_bodies()]),
         ]
@@ -233,7 +244,7 @@ def kernels_text(registries: list[Registry]) -> str:
 def committed_kernels(text: str, version: int) -> set[Kernel]:
     """The kernels that a generated file has for one version."""
     types = [(v, int(bits, 16)) for v, bits in re.findall(r'\{"(\w+)", (0x\w+)\}', text)]
-    row = re.compile(r'\{"(\w+)", (\d+), (\d+), (\w+),\s+types\((\d+),\s+(\d+)\)\}')
+    row = re.compile(r'\{"(\w+)", (\d+), (\d+), (\w+),\s+kernel_types\((\d+),\s+(\d+)\)\}')
     kernels = set()
     for op, since, first, last, start, count in row.findall(text):
         if int(first) <= version and (last == "kOpen" or version <= int(last)):
@@ -269,7 +280,11 @@ def main() -> int:
         if problem:
             print(problem, file=sys.stderr)
         return 1 if problem else 0
-    OUT.write_text(kernels_text([Registry(environment(version)) for version in RELEASES]))
+    OUT.write_text(
+        kernels_text(
+            [Registry(environment("onnxruntime", release)) for release in RELEASES.values()]
+        )
+    )
     return 0
 
 

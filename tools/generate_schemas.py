@@ -18,6 +18,8 @@ from onnx import defs, helper
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "src" / "onnx"
 OLDEST_OPSET, NEWEST_OPSET = 16, 26
+# Models of others may be newer than what jaxport writes (kNewestRead in pass/understand.cpp).
+NEWEST_READ = 28
 # ONNX Runtime loads opset 23 with IR version 10, and so do more runtimes than know version 11.
 IR_FLOOR, NEWEST_OPSET_OF_IR_FLOOR = 10, 23
 UNBOUNDED = 0xFFFF
@@ -114,11 +116,11 @@ def type_row(constraint: defs.OpSchema.TypeConstraintParam, numbers: dict[str, i
     return f'{{"{constraint.type_param_str}", 0x{mask:08x}}}'
 
 
-def schemas_in_force() -> list[defs.OpSchema]:
-    """For each op of ai.onnx the schema in force at the oldest opset and all later ones."""
+def schemas_in_force(newest: int = NEWEST_OPSET) -> list[defs.OpSchema]:
+    """For each op of ai.onnx the schema in force at the oldest opset, and all later ones."""
     by_op: dict[str, list[defs.OpSchema]] = {}
     for schema in defs.get_all_schemas_with_history():
-        if schema.domain == "" and schema.since_version <= NEWEST_OPSET:
+        if schema.domain == "" and schema.since_version <= newest:
             by_op.setdefault(schema.name, []).append(schema)
     kept = []
     for op in sorted(by_op):
@@ -160,7 +162,7 @@ def schemas_text() -> str:
     formals, attrs, types = Table(), Table(), Table()
     numbers = dtype_numbers()
     rows = []
-    for schema in schemas_in_force():
+    for schema in schemas_in_force(NEWEST_READ):
         inputs = formals.slice_of(formal_row(formal) for formal in schema.inputs)
         outputs = formals.slice_of(formal_row(formal) for formal in schema.outputs)
         by_name = sorted(schema.attributes.values(), key=lambda attr: attr.name)
@@ -205,7 +207,8 @@ constexpr std::span<const TypeConstraint> types(std::size_t first, std::size_t c
 
 def op_names_text() -> str:
     # An op that is deprecated in all opsets we target (Scatter, Upsample) gets no method.
-    names = sorted({schema.name for schema in schemas_in_force() if not schema.deprecated})
+    written = schemas_in_force()
+    names = sorted({schema.name for schema in written if not schema.deprecated})
     return header("onnx.defs") + "".join(f"JAXPORT_OP({name})\n" for name in names)
 
 

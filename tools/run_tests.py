@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every part of `make test`, then prints how long each took and how many tests passed.
 
-The time that a part computed, on all cores together, says what it costs on a busy machine, too.
+A part is a make target, so each can be run by itself. Two parts run at once: many use one processor
+only. A part that fails does not stop those that do not need it; its output is printed when it ends,
+that of the others stays in build/report. Counts come from the JUnit files there; a part without one
+counts as one test.
 
-A part is a make target, so each can be run by itself. A part that fails does not stop those that
-do not need it. Counts come from the JUnit files in build/report; a part without one counts as one
-test.
+The time that a part computed, on all processors, says what it costs on a busy machine, too.
 """
 
-import resource
+import os
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
@@ -25,38 +27,50 @@ class Part:
     target: str
     title: str
     report: str = ""  # JUnit files below build/report, as a glob
-    needs: tuple[str, ...] = ("setup",)
+    needs: tuple[str, ...] = ("environment",)
 
 
+BUILT = ("environment", "build")
+
+# In the order in which they start, as far as what they need is there: what takes long comes first.
 PARTS = [
     Part("setup", "system packages, virtual environment", needs=()),
-    Part("check-format", "formats"),
-    Part("check-python", "ruff"),
-    Part("check-types", "mypy"),
-    Part("check-repository", "repository rules"),
-    Part("docs", "documentation site"),
-    Part("build", "build of the package and the tools"),
-    Part("wheel", "wheel for other machines", needs=("build",)),
-    Part("test-unit", "unit tests", "unit-release/*.xml", ("build",)),
-    Part("test-golden", "text tests", "golden-release.xml", ("build",)),
-    Part("test-fuzz", "search for counterexamples to rules", needs=("build",)),
-    Part("test-python", "parity, newest JAX", "python.xml", ("build",)),
-    Part("test-web", "ONNX Runtime Web", "web.xml", ("build",)),
-    Part("test-conformance", "sample of JAX's own cases", "conformance.xml", ("build",)),
-    Part("test-transforms", "sample of transformed functions", "transforms.xml", ("build",)),
-    Part("test-jax2onnx", "sample of jax2onnx's own cases", "jax2onnx*.xml", ("build",)),
-    Part("test-fuzz-programs", "random JAX programs", "fuzz-programs.xml", ("build",)),
-    Part("test-instructions", "instructions of the compiler", needs=("build",)),
-    Part(".venv-oldest/.jaxport", "environment of the oldest JAX", needs=("build",)),
+    Part("environment", "packages of the tests", needs=("setup",)),
+    Part("build", "build of the package and the tools", needs=("setup",)),
+    Part("build-asan", "build with sanitizers", needs=("setup",)),
+    Part("test-python", "parity, newest JAX", "python.xml", BUILT),
+    Part("test-conformance", "sample of JAX's own cases", "conformance.xml", BUILT),
+    Part("test-transforms", "sample of transformed functions", "transforms.xml", BUILT),
+    Part("test-jax2onnx", "sample of jax2onnx's own cases", "jax2onnx*.xml", BUILT),
+    Part("test-fuzz-programs", "random JAX programs", "fuzz-programs.xml", BUILT),
+    Part("test-fuzz", "search for counterexamples to rules", needs=BUILT),
+    Part(".venv-oldest/.jaxport", "environment of the oldest JAX", needs=BUILT),
     Part(
         "test-oldest-smoke",
         "smoke test, oldest JAX",
         "oldest-smoke.xml",
         (".venv-oldest/.jaxport",),
     ),
-    Part("build-asan", "build with sanitizers"),
-    Part("test-unit-asan", "unit tests, sanitizers", "unit-asan/*.xml", ("build-asan",)),
-    Part("test-golden-asan", "text tests, sanitizers", "golden-asan.xml", ("build-asan",)),
+    Part("test-instructions", "instructions of the compiler", needs=BUILT),
+    Part("test-web", "ONNX Runtime Web, pages in Chromium", "web.xml", (*BUILT, "docs")),
+    Part("test-page", "report page in Chromium", "page.xml", BUILT),
+    Part("runtimes-sample", "models on an older ONNX Runtime", needs=BUILT),
+    Part("test-unit", "unit tests, sanitizers", "unit/*.xml", ("environment", "build-asan")),
+    Part("test-golden", "text tests", "golden-release.xml", BUILT),
+    Part(
+        "test-golden-asan",
+        "text tests, sanitizers",
+        "golden-asan.xml",
+        ("environment", "build-asan"),
+    ),
+    Part("check-types", "mypy"),
+    Part("check-web", "types and lint of the report page"),
+    Part("docs", "documentation site"),
+    Part("check-format", "formats"),
+    Part("check-python", "ruff"),
+    Part("check-repository", "repository rules"),
+    Part("check-licences", "licences", needs=BUILT),
+    Part("test-package", "sdist, wheel in an empty environment", needs=BUILT),
 ]
 
 
@@ -85,41 +99,92 @@ def counts(pattern: str) -> tuple[int, int, int]:
     return passed, failed, skipped
 
 
-def computing_time() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def run(part: Part) -> Outcome:
-    print(f"\n=== {part.title} (make {part.target})", flush=True)
+    """Runs make and collects its output, which two parts at once must not mix."""
     for stale in REPORT.glob(part.report) if part.report else ():
         stale.unlink()
-    start, computed = time.monotonic(), computing_time()
-    ok = subprocess.run(["make", part.target], cwd=ROOT, stdin=subprocess.DEVNULL).returncode == 0
-    outcome = Outcome(ok, time.monotonic() - start, computing_time() - computed)
+    log = REPORT / f"{part.target.strip('.').replace('/', '')}.log"
+    start = time.monotonic()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            ["make", part.target], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+        )
+        _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    outcome = Outcome(process.returncode == 0, time.monotonic() - start)
+    outcome.of_processors = used.ru_utime + used.ru_stime
     if part.report:
         outcome.passed, outcome.failed, outcome.skipped = counts(part.report)
-        if ok and outcome.passed == 0:
+        if outcome.ok and outcome.passed == 0:
             outcome.ok, outcome.note = False, "no test ran"
     else:
-        outcome.passed = int(ok)
+        outcome.passed = int(outcome.ok)
     if not outcome.ok and outcome.failed == 0:
         outcome.failed = 1
+    if not outcome.ok:
+        print(
+            f"\n=== {part.title} (make {part.target})\n{log.read_text(errors='replace')}",
+            flush=True,
+        )
     return outcome
 
 
+class Schedule:
+    """Hands out the first part whose needs are met; what needs a part that failed is not run."""
+
+    def __init__(self, parts: list[Part]) -> None:
+        self.waiting = list(parts)
+        self.outcomes: dict[str, Outcome] = {}
+        self.changed = threading.Condition()
+
+    def drop_hopeless(self) -> None:
+        for part in list(self.waiting):
+            broken = [n for n in part.needs if n in self.outcomes and not self.outcomes[n].ok]
+            if broken:
+                note = f"not run: {broken[0]} failed"
+                self.outcomes[part.target] = Outcome(False, failed=1, note=note)
+                self.waiting.remove(part)
+
+    def take(self) -> Part | None:
+        """Waits for a part that can start; None when all have started."""
+        with self.changed:
+            while self.waiting:
+                self.drop_hopeless()
+                for part in self.waiting:
+                    if all(need in self.outcomes for need in part.needs):
+                        self.waiting.remove(part)
+                        return part
+                if self.waiting:
+                    self.changed.wait()
+            return None
+
+    def finish(self, part: Part, outcome: Outcome) -> None:
+        with self.changed:
+            self.outcomes[part.target] = outcome
+            self.changed.notify_all()
+
+
+def work(schedule: Schedule) -> None:
+    while part := schedule.take():
+        print(f"      {part.title} …", flush=True)
+        outcome = run(part)
+        word = "ok" if outcome.ok else "FAILED"
+        print(f"{word:6}{part.title}, {outcome.seconds:.0f} s", flush=True)
+        schedule.finish(part, outcome)
+
+
 def run_all() -> dict[str, Outcome]:
-    outcomes: dict[str, Outcome] = {}
-    for part in PARTS:
-        missing = [need for need in part.needs if not outcomes[need].ok]
-        if missing:
-            outcomes[part.target] = Outcome(False, failed=1, note=f"not run: {missing[0]} failed")
-        else:
-            outcomes[part.target] = run(part)
-    return outcomes
+    REPORT.mkdir(parents=True, exist_ok=True)
+    schedule = Schedule(PARTS)
+    workers = [threading.Thread(target=work, args=(schedule,)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return schedule.outcomes
 
 
-def table(outcomes: dict[str, Outcome]) -> str:
+def table(outcomes: dict[str, Outcome], seconds: float) -> str:
     lines = [
         f"\n{'part':40} {'seconds':>8} {'computed':>9} {'passed':>7} {'failed':>7} {'skipped':>8}"
     ]
@@ -128,15 +193,15 @@ def table(outcomes: dict[str, Outcome]) -> str:
         row = f"{part.title:40} {o.seconds:8.1f} {o.of_processors:9.1f}"
         row += f" {o.passed:7} {o.failed:7} {o.skipped:8}  {o.note}"
         lines.append(row.rstrip())
-    total = sum(o.seconds for o in outcomes.values())
     computed = sum(o.of_processors for o in outcomes.values())
-    lines.append(f"{'total':40} {total:8.1f} {computed:9.1f}")
+    lines.append(f"{'all, two parts at once':40} {seconds:8.1f} {computed:9.1f}")
     return "\n".join(lines)
 
 
 def main() -> int:
+    start = time.monotonic()
     outcomes = run_all()
-    print(table(outcomes))
+    print(table(outcomes, time.monotonic() - start))
     passed, failed, skipped = (
         sum(getattr(o, kind) for o in outcomes.values()) for kind in ("passed", "failed", "skipped")
     )

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The versions of ONNX Runtime that models are made for, each in an environment of its own.
+"""The runtimes and versions that models are made for, each in an environment of its own.
 
 An environment is a folder with the wheel from PyPI, unpacked, that goes into PYTHONPATH; everything
-else comes from the Python that runs this.
+else comes from the Python that runs this. ONNX Runtime Web comes from npm.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -42,6 +43,22 @@ def minor(release: str) -> str:
     return ".".join(release.split(".")[:2])
 
 
+# OpenVINO: year and number -> release. ONNX Runtime Web, of which tests take the pinned one.
+OPENVINO = {
+    "2026.4": "2026.4.1",
+}
+PACKAGES_OF_NODE = ROOT / "requirements" / "web" / "package.json"
+WEB = json.loads(PACKAGES_OF_NODE.read_text())["dependencies"]["onnxruntime-web"]
+WEB_RELEASES = {
+    "1.20": "1.20.1",
+    "1.23": "1.23.2",
+    "1.24": "1.24.3",
+    "1.27": "1.27.0",
+    "1.30": "1.30.0",
+}
+TRACT = "0.23.9"
+
+
 def _install(requirement: str) -> Path:
     folder = FOLDER / requirement.replace("==", "-")
     done = folder / ".done"
@@ -54,10 +71,24 @@ def _install(requirement: str) -> Path:
     return folder
 
 
-def environment(version: str) -> dict[str, str]:
-    """The environment variables with which Python imports this version; installs it if need be."""
-    folders = [_install(f"onnxruntime=={RELEASES[version]}")]
-    if version in NUMPY_1:
+def environment(package: str, release: str) -> dict[str, str]:
+    """The environment variables with which Python imports this release; installs it if need be."""
+    folders = [_install(f"{package}=={release}")]
+    if package == "onnxruntime" and minor(release) in NUMPY_1:
         folders.append(_install(f"numpy=={NUMPY_1_RELEASE}"))
     path = os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])])
     return {**os.environ, "PYTHONPATH": path}
+
+
+def node_modules(release: str) -> Path:
+    """The folder that holds onnxruntime-web of this release; installs it if need be."""
+    folder = FOLDER / f"onnxruntime-web-{release}"
+    done = folder / ".done"
+    if not done.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        npm = ["npm", "install", "--silent", "--no-fund", "--no-audit", "--prefix", str(folder)]
+        subprocess.run([*npm, f"onnxruntime-web@{release}"], check=True, stdin=subprocess.DEVNULL)
+        for unused in (folder / "node_modules" / "onnxruntime-web" / "dist").glob("*.map"):
+            unused.unlink()
+        done.touch()
+    return folder / "node_modules"

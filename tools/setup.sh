@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Prepares a machine for building and testing.
-#   setup.sh system [lint|web|count|fuzz]  system packages; 'lint' adds clang-tidy, 'web' Node.js, 'count' Valgrind,
+#   setup.sh system [lint|web|count|fuzz]  system packages; 'lint' adds clang-tidy, 'web' Node.js and Chromium, 'count' Valgrind,
 #                                     'fuzz' clang
 #   setup.sh python                   prints the Python to use
-#   setup.sh venv DIR REQUIREMENTS    a virtual environment with the pinned packages
+#   setup.sh venv DIR REQUIREMENTS    a virtual environment with the packages of a file of requirements/lock
 set -euo pipefail
 
 die() {
@@ -46,7 +46,10 @@ missing_packages() {
   command -v ninja >/dev/null || echo ninja-build
   command -v ccache >/dev/null || echo ccache
   if [ "$also" = lint ]; then command -v run-clang-tidy >/dev/null || echo clang-tidy; fi
-  if [ "$also" = web ]; then command -v npm >/dev/null || echo npm; fi
+  if [ "$also" = web ]; then
+    command -v npm >/dev/null || echo npm
+    command -v chromium >/dev/null || echo chromium
+  fi
   if [ "$also" = count ]; then command -v valgrind >/dev/null || echo valgrind; fi
   if [ "$also" = fuzz ]; then command -v clang++ >/dev/null || echo clang; fi
   for package in libabsl-dev libfmt-dev libprotozero-dev libcli11-dev nlohmann-json3-dev \
@@ -84,7 +87,7 @@ setup_venv() {
   echo "setup: $folder from $requirements with $("$python" --version)"
   "$python" -m venv "$folder"
   "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --prefer-binary \
-    --requirement "$requirements"
+    --require-hashes --requirement "$requirements"
 }
 
 case "${1:-}" in

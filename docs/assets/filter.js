@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A field above every long table that hides the rows without its text.
+// A field above every long table that hides the rows without its text; tables that are wider than the
+// page can be reached and moved with the keyboard.
 const LONG = 25;
+
+// The theme wraps tables when the page is there.
+addEventListener("load", () => {
+  for (const wrap of document.querySelectorAll(".md-typeset__scrollwrap, pre code")) {
+    if (wrap.scrollWidth > wrap.clientWidth) wrap.tabIndex = 0;
+  }
+});
 
 for (const table of document.querySelectorAll(".md-content table")) {
   const rows = [...table.querySelectorAll("tbody tr")];

@@ -81,6 +81,16 @@ def read_pth(path: Path) -> dict[str, Array]:
     """The tensors of a file that torch.save wrote from a state dict."""
     if not zipfile.is_zipfile(path):
         raise CheckpointError(f"{path} is no zip file, so not written by PyTorch 1.6 or later")
+    try:
+        return state_dict(unpickled(path), path)
+    except CheckpointError:
+        raise
+    except Exception as error:  # a damaged zip file or pickle raises nearly everything
+        raise CheckpointError(f"{path} is no checkpoint of tensors: {error}") from error
+
+
+def unpickled(path: Path) -> Any:
+    """What the pickle of a .pth file holds, its tensors as views of the file."""
     with zipfile.ZipFile(path) as archive:
         pickles = [name for name in archive.namelist() if name.endswith("/data.pkl")]
         if len(pickles) != 1:
@@ -92,16 +102,16 @@ def read_pth(path: Path) -> dict[str, Array]:
             return mapped_member(path, archive, f"{folder}data/{key}", dtype, count)
 
         with archive.open(pickles[0]) as file:
-            try:
-                content = TensorUnpickler(file, storage_of).load()
-            except (pickle.UnpicklingError, AttributeError, EOFError, TypeError) as error:
-                raise CheckpointError(f"{path} is no checkpoint of tensors: {error}") from error
-    return state_dict(content, path)
+            return TensorUnpickler(file, storage_of).load()
 
 
 def check_byte_order(archive: zipfile.ZipFile, folder: str) -> None:
     name = f"{folder}byteorder"
-    if name in archive.namelist() and archive.read(name) != b"little":
+    if name not in archive.namelist():
+        return
+    with archive.open(name) as file:
+        order = file.read(8)  # not all of it: a small file may unpack to a large one
+    if order != b"little":
         raise CheckpointError("the checkpoint was written on a big-endian machine")
 
 

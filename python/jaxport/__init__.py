@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from .functions import onnx_function as onnx_function
     from .lowering import register_lowering as register_lowering
     from .model import Model as Model
+    from .optimizer import optimize as optimize
+    from .profiling import Profile as Profile
+    from .profiling import profile as profile
     from .report import Report as Report
+    from .session import Limits as Limits
     from .verification.results import Verification as Verification
     from .verification.verify import verify as verify
     from .web import allclose_onnxruntime_web as allclose_onnxruntime_web
@@ -30,13 +34,17 @@ if TYPE_CHECKING:
 _HOMES = {
     "Comparison": "comparison",
     "ConversionError": "errors",
+    "Limits": "session",
     "Model": "model",
+    "Profile": "profiling",
     "Report": "report",
     "Verification": "verification.results",
     "allclose": "agreement",
     "allclose_onnxruntime_web": "web",
     "compare": "comparison",
     "onnx_function": "functions",
+    "optimize": "optimizer",
+    "profile": "profiling",
     "register_decomposition": "decompose",
     "register_lowering": "lowering",
     "to_onnx": "api",
@@ -47,13 +55,17 @@ _MODULES = ("testing",)
 __all__ = [
     "Comparison",
     "ConversionError",
+    "Limits",
     "Model",
+    "Profile",
     "Report",
     "Verification",
     "allclose",
     "allclose_onnxruntime_web",
     "compare",
     "onnx_function",
+    "optimize",
+    "profile",
     "register_decomposition",
     "register_lowering",
     "to_onnx",

@@ -5,13 +5,28 @@ import os
 from typing import Any
 
 
+class Session:
+    """Who watches a conversion: limits, messages, progress."""
+
+    def __init__(self, nodes: int, bytes: int, depth: int, seconds: float | None, dump: str, log: str, shows_progress: bool, print: Callable) -> None: ...
+
+    def folder(self) -> str:
+        """Where this conversion is kept; "" when it is not."""
+
+    def close(self) -> None:
+        """Nobody is called and nothing is shown from here on."""
+
 class Module:
     """A traced program: front IR."""
 
     def text(self, locations: bool = True, constants: bool = True) -> str:
         """The program as .jir text."""
 
-def import_jaxpr(jaxpr: object, reader: object, name: str, input_names: Sequence[str], output_names: Sequence[str], path_of: object, constraints: Sequence[str]) -> Module:
+    @property
+    def name(self) -> str:
+        """The name of the function that was traced."""
+
+def import_jaxpr(session: Session, jaxpr: object, reader: object, name: str, input_names: Sequence[str], output_names: Sequence[str], path_of: object, constraints: Sequence[str]) -> Module:
     """
     Reads what jax.make_jaxpr returns; constants stay views of JAX's buffers.
     """
@@ -51,7 +66,7 @@ class Lowering:
 class Model:
     """A finished ONNX model."""
 
-    def save(self, path: str | os.PathLike, external_threshold: int, inline_limit: int, source_locations: bool) -> int:
+    def save(self, session: Session, path: str | os.PathLike, external_threshold: int, inline_limit: int, source_locations: bool) -> int:
         """Writes the model; returns the number of bytes."""
 
     def to_bytes(self, source_locations: bool) -> bytes:
@@ -63,9 +78,26 @@ class Model:
     def stats(self) -> dict[str, Any]:
         """Counts of nodes, ops, parameters and bytes."""
 
+    def interface(self) -> dict[str, Any]:
+        """Names and types of the "inputs" and "outputs"."""
+
+    @property
+    def case_header(self) -> str:
+        """The first lines of a case: the options of the conversion."""
+
+    @property
+    def custom_ops(self) -> list[tuple[str, str, str, int]]:
+        """
+        What became nodes of the domain jaxport.custom: primitive, reason, source and uses of each.
+        """
+
     @property
     def requires(self) -> str:
         """The oldest runtime that was kept in mind."""
+
+    @property
+    def precision(self) -> dict[str, int]:
+        """Counts of nodes and parameters of a model in half precision."""
 
     @property
     def stage_times(self) -> dict[str, float]:
@@ -77,14 +109,29 @@ class Model:
         What was raised and what nearly was: rule, reason (empty: raised) and source of each.
         """
 
-def compile(module: Module, opset: int, model_name: str, raise_: bool, normalization_mode: str, without_rules: Sequence[str], target: str, lowerings: dict, auto_functions: bool = False, most_unrolled_layers: int | None = None) -> Model:
-    """Compiles a program to ONNX; other Python threads run meanwhile."""
+def compile(session: Session, module: Module, choices: dict, lowerings: dict) -> Model:
+    """
+    Compiles a program to ONNX with choices by the names of to_onnx; other Python threads run meanwhile.
+    """
+
+def explore(module: Module, choices: dict, lowerings: dict) -> str:
+    """What the explorer page shows of such a conversion, as JSON."""
 
 def newest_opset(target: str) -> int:
     """The newest opset that a target runs."""
 
 def calls() -> list[str]:
     """The primitives that only call a nested jaxpr."""
+
+def parameters(primitive: str) -> str | None:
+    """
+    The parameters that a primitive of JAX may have, separated by blanks; None for others.
+    """
+
+def meaningless_parameters() -> list[str]:
+    """
+    Parameters of any primitive that cannot change the numbers of a result on one device.
+    """
 
 def kernel_table() -> str:
     """The version of ONNX Runtime whose kernels the compiler knows."""
@@ -105,10 +152,21 @@ def check_expectation(expectation: str) -> None:
 def specification(model: bytes | str | os.PathLike) -> str:
     """The call of expect_graph that a model fulfils."""
 
+def explore_model(model: bytes | str | os.PathLike) -> str:
+    """What the explorer page shows of a model, as JSON."""
+
+def optimize(model: bytes | str | os.PathLike) -> bytes:
+    """A smaller model with the same inputs, outputs and results, as bytes."""
+
 def side_by_side(lhs: bytes | str | os.PathLike, rhs: bytes | str | os.PathLike) -> list[tuple[str, str, str]]:
     """What two models say about themselves: what, left, right."""
 
-def run_command(arguments: Sequence[str], convert: Callable, diff_run: Callable, check_certificate: Callable) -> int:
+def default_choices() -> dict:
+    """
+    What a user chooses for a conversion, by the names of to_onnx, as it is by default.
+    """
+
+def run_command(arguments: Sequence[str], functions: dict) -> int:
     """
     The program jaxport with what only Python can do; returns the exit code.
     """

@@ -33,20 +33,7 @@ from .errors import ConversionError, first_line
 # The newest version that `make test-newest` runs on, as far as jaxprs can tell versions apart.
 NEWEST = (0, 11)
 
-# Parameters that cannot change the numbers of a result on one device.
-IGNORED = frozenset(
-    {
-        # where and how values are stored
-        *("sharding", "out_sharding", "in_shardings", "out_shardings", "in_layouts", "out_layouts"),
-        *("donated_invars", "ctx_mesh", "devices", "srcs", "copy_semantics"),
-        # hints to the compiler
-        *("accuracy", "compiler_options_kvs", "inline", "keep_unused", "prevent_cse", "policy"),
-        *("linear", "_split_transpose", "weak_type"),
-        # how to differentiate, and Python functions whose jaxpr stands beside them
-        *("jvp_jaxpr_fun", "fwd_jaxpr_thunk", "bwd", "out_trees", "symbolic_zeros"),
-        *("differentiated", "computation"),
-    }
-)
+IGNORED = frozenset(_core.meaningless_parameters())
 # jax 0.10: mul gained out_dtype, which nobody sets.
 IGNORED_WHEN_NONE = frozenset({"out_dtype"})
 
@@ -288,6 +275,10 @@ class Reader:
             return ""
         return str(linecache.getline(path, int(line))).strip()
 
+    def source_lines(self, file: str) -> list[str]:
+        """The lines of a file by its short name, [] when it is not known."""
+        return linecache.getlines(self._paths_by_name.get(file, ""))
+
     def _file(self, path: str) -> tuple[str, str]:
         if path not in self._files:
             owner = _owner(path)
@@ -457,6 +448,14 @@ def _leaked(error: Exception, jaxpr: Any) -> ConversionError:
         f"JAX traces the function, but cannot compile it: {what}",
         help="a value of another trace is a constant of this one; jax.checking_leaks() says where",
     )
+
+
+def explained(error: ConversionError) -> ConversionError:
+    """An error of the importer; that of an unknown parameter names the JAX that has it."""
+    if error.code != "E031":
+        return error
+    known = ".".join(map(str, NEWEST))
+    return error.with_note(f"traced with JAX {jax.__version__}; jaxport knows JAX 0.7 to {known}")
 
 
 def unreadable(error: Exception, jaxpr: Any) -> ConversionError:

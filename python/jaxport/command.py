@@ -23,8 +23,9 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.path.insert(0, os.getcwd())  # as python -m does, so that a module of the user is found
+    functions = (convert, diff_run, check_certificate, ort, report, profile)
     return _core.run_command(
-        sys.argv[1:], _reported(convert), _reported(diff_run), _reported(check_certificate)
+        sys.argv[1:], {function.__name__: _reported(function) for function in functions}
     )
 
 
@@ -35,8 +36,25 @@ def convert(
     output: str,
     remarks: bool,
     options: dict[str, Any],
+    limits: dict[str, Any] | None = None,
 ) -> int:
     """jaxport convert package.module:function --input … -o model.onnx"""
+    from .session import Limits
+
+    options = {**options, "limits": Limits(**(limits or {}))}
+    model = _converted(function, inputs, params, options)
+    model.save(output)
+    times = "  ".join(f"{stage} {seconds:.3f} s" for stage, seconds in model.times.items())
+    print(f"{output}  {model.stats()['nodes']:,} nodes  {os.path.getsize(output):,} bytes  {times}")
+    if remarks:
+        print(model.report)
+    return 0
+
+
+def _converted(
+    function: str, inputs: Sequence[str], params: Sequence[str], options: dict[str, Any]
+) -> Any:
+    """The jaxport.Model of a function that the command line describes."""
     from .api import to_onnx
     from .names import parameter_names
 
@@ -49,7 +67,7 @@ def convert(
     order = parameter_names(fn, len(named))
     if set(order) != set(named):  # the inputs get other names than the parameters
         order = list(named)
-    model = to_onnx(
+    return to_onnx(
         fn,
         [named[name] for name in order],
         input_params=dict(map(parse_param, params)) or None,
@@ -57,12 +75,50 @@ def convert(
         return_mode="model",
         **options,
     )
-    model.save(output)
-    times = "  ".join(f"{stage} {seconds:.3f} s" for stage, seconds in model.times.items())
-    print(f"{output}  {model.stats()['nodes']:,} nodes  {os.path.getsize(output):,} bytes  {times}")
-    if remarks:
-        print(model.report)
+
+
+def report(
+    program: str,
+    output: str,
+    data: str,
+    inputs: Sequence[str],
+    params: Sequence[str],
+    options: dict[str, Any],
+) -> int:
+    """jaxport report m.onnx -o report.html; without data, of a function."""
+    from .explorer.data import page_data
+    from .explorer.page import write_page
+
+    if data:
+        write_page(page_data(data, os.path.basename(program)), output)
+    else:
+        _converted(program, inputs, params, {**options, "report": output})
+    print(f"{output}  {os.path.getsize(output):,} bytes; open it in a browser")
     return 0
+
+
+def profile(model: str, report: str, runs: int, sizes: Sequence[str]) -> int:
+    """jaxport profile m.onnx --report page.html"""
+    from .explorer.data import of_file
+    from .explorer.page import write_page
+    from .profiling import profile as measure
+
+    found = measure(None, None, model, sizes=dict(map(_parse_size, sizes)), runs=runs)
+    print(found)
+    if report:
+        write_page(of_file(model, found), report)
+        print(f"{report}  {os.path.getsize(report):,} bytes; open it in a browser")
+    return 0
+
+
+def _parse_size(text: str) -> tuple[str, int]:
+    """ "B=8" """
+    name, _, size = text.partition("=")
+    if not name or not size.isdigit():
+        raise ConversionError(
+            "E092", f"--size '{text}' cannot be read", help="write name=size, such as B=8"
+        )
+    return name, int(size)
 
 
 def diff_run(lhs: str, rhs: str) -> int:
@@ -81,6 +137,17 @@ def check_certificate(model: str, certificate: str) -> int:
     problem = problem_of(model, certificate)
     print(f"{certificate}: {problem or 'belongs to ' + model}")
     return 1 if problem else 0
+
+
+def ort(model: str, output: str, operators: str, with_types: bool) -> int:
+    """jaxport ort m.onnx -o m.ort --ops m.config"""
+    from .ort_format import save_ort, write_operators
+
+    save_ort(model, output)
+    print(f"{output}  {os.path.getsize(output):,} bytes")
+    if operators:
+        write_operators(output, operators, with_types=with_types)
+    return 0
 
 
 def find_function(text: str) -> Callable[..., Any]:

@@ -147,7 +147,7 @@ def compare(
 
 def compare_models(lhs: Any, rhs: Any, *, rtol: float = 1e-3, atol: float = 1e-5) -> Comparison:
     """Two models of the same function, on the same random inputs; `jaxport diff --run`."""
-    feeds = _by_position(_random_inputs(runtime.open_session(lhs)))
+    feeds = _by_position(random_inputs(runtime.open_session(lhs)))
     first, second = _measure([(_title(lhs, "lhs"), lhs), (_title(rhs, "rhs"), rhs)], feeds)
     reference = list(first.outputs.values())
     same, _ = agreement.compare(reference, second.outputs, rtol, atol)
@@ -242,7 +242,7 @@ def _distance(want: Array, side: Side, index: int) -> str:
     return f"{largest:.3g}"
 
 
-def _random_inputs(session: Any) -> list[Array]:
+def random_inputs(session: Any, sizes: Mapping[str, int] | None = None) -> list[Array]:
     """Inputs for a model that nothing else is known of: one size for each name."""
     names: dict[str, str] = {}
     specs = []
@@ -250,6 +250,7 @@ def _random_inputs(session: Any) -> list[Array]:
         shape = []
         for size in value.shape:  # a name may be any text; one that is missing is one of its own
             text = size if size is not None else f"?{len(names)}"
+            size = (sizes or {}).get(str(text), size)
             name = names.setdefault(str(text), f"s{len(names)}")
             shape.append(size if isinstance(size, int) else name)
         specs.append(jax.ShapeDtypeStruct(tuple(shape), numpy_dtype(value.type)))  # type: ignore[no-untyped-call]

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .verification.results import Verification
+
+
+OTHER_PLACE = "also at "  # starts a note that ends with a place: compile/unsupported.cpp
 
 
 class ConversionError(Exception):
@@ -55,6 +58,14 @@ class ConversionError(Exception):
     def with_source_line(self, line: str) -> ConversionError:
         """The same error, its location followed by the text of that line."""
         return self._with(source_line=line)
+
+    def with_source_lines(self, line_of: Callable[[str], str]) -> ConversionError:
+        """The same error with the text of all lines of the user that it names."""
+        notes = []
+        for note in self.notes:
+            line = line_of(note.removeprefix(OTHER_PLACE)) if note.startswith(OTHER_PLACE) else ""
+            notes.append(f"{note}:  {line}" if line else note)
+        return self._with(source_line=line_of(self.source), notes=notes)
 
     def _with(self, **parts: Any) -> ConversionError:
         names = ("source", "source_line", "equation", "notes", "help")

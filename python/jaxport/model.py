@@ -7,9 +7,13 @@ import importlib
 import os
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import ConversionError
+from .ort_format import SUFFIX as ORT_SUFFIX
+from .ort_format import save_ort
+from .session import watched
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 
     from . import _core
     from .report import Report
+    from .session import Limits
     from .verification.results import Verification
 
 # Tensors of at least this many bytes may leave the file; protobuf ends at 2 GiB.
@@ -47,6 +52,7 @@ class Model:
         parameters: what to feed to the inputs that to_onnx(params_as_inputs=) asked for, by name.
         state: what to feed to the inputs that stand for state in the first run, by name.
         verification: what to_onnx(verify=True) found, else None.
+        errors: how far each node is from JAX, when both `verify` and a page were asked for.
     """
 
     def __init__(
@@ -61,30 +67,44 @@ class Model:
         external_data_threshold: int = EXTERNAL_DATA_THRESHOLD,
         inline_limit: int = INLINE_LIMIT,
         source_locations: bool = True,
+        explore: Callable[[], str] = lambda: "{}",
+        lines_of: Callable[[str], Sequence[str]] = lambda file: (),
+        limits: Limits | None = None,
     ) -> None:
         self._compiled = compiled
         self._module = module
         self._external_data_threshold = external_data_threshold
         self._inline_limit = inline_limit
         self._source_locations = source_locations
+        self._limits = limits
         self.times = times
         self.report = report
         self.parameters = parameters or {}
         self.state = state or {}
         self.verification: Verification | None = None
+        self.errors: tuple[dict[str, Any], ...] = ()
+        self._explore = explore
+        self.lines_of = lines_of
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Writes the model, with large tensors in "<path>.data" when one file cannot hold it.
 
-        Raises ConversionError E051 and leaves no file behind when it cannot be written.
+        A name that ends in .ort is written in ORT format, by the installed ONNX Runtime. Raises
+        ConversionError E051 (E112) and leaves no file behind when it cannot be written.
         """
         start = time.perf_counter()
-        self._compiled.save(
-            os.fspath(path),
-            external_threshold=self._external_data_threshold,
-            inline_limit=self._inline_limit,
-            source_locations=self._source_locations,
-        )
+        if os.fspath(path).endswith(ORT_SUFFIX):
+            save_ort(self.to_bytes(), path)
+            self.times["write"] = time.perf_counter() - start
+            return os.fspath(path)
+        with watched(self._limits) as session:
+            self._compiled.save(
+                session,
+                os.fspath(path),
+                external_threshold=self._external_data_threshold,
+                inline_limit=self._inline_limit,
+                source_locations=self._source_locations,
+            )
         self.times["write"] = time.perf_counter() - start
         return os.fspath(path)
 
@@ -114,12 +134,47 @@ class Model:
         return self._compiled.text()
 
     def jir(self) -> str:
-        """The traced program as .jir text, which `jaxport convert` reads."""
-        return self._module.text()
+        """The traced program with the options of its conversion, which `jaxport replay` reads."""
+        return self._compiled.case_header + self._module.text()
 
     def stats(self) -> dict[str, Any]:
-        """Counts: "nodes", "ops" by name, "parameters" and "initializer_bytes"."""
+        """Counts: "nodes", "ops" by name, "parameters", "initializer_bytes", and "custom_ops" that
+        neither ONNX nor a function of the model defines."""
         return self._compiled.stats()
+
+    def interface(self) -> dict[str, list[tuple[str, str]]]:
+        """Names and types of "inputs" and "outputs", such as ("x", "f32[B,4]")."""
+        return self._compiled.interface()
+
+    def explored(self) -> str:
+        """What the compiler has for a page, as JSON. It compiles the program once more."""
+        return self._explore()
+
+    @property
+    def title(self) -> str:
+        """The name of what was converted."""
+        return self._module.name
+
+    def save_report(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page that shows the model beside its program, docs/report.md.
+
+        Raises ConversionError E113 when this installation has no page.
+        """
+        from .explorer.data import of_model
+        from .explorer.page import write_page
+
+        write_page(of_model(self), path)
+
+    def show(self, height: int = 720) -> Any:
+        """The same page inside of a notebook; elsewhere in the browser."""
+        from .explorer.notebook import show
+
+        return show(self, height)
+
+    def _repr_html_(self) -> str:
+        from .explorer.notebook import summary
+
+        return summary(self)
 
     @property
     def requires(self) -> str:

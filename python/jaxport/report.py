@@ -10,8 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .precision import OutputError, PrecisionReport
+
 # What to_onnx takes: a file name, a function that gets the report, or True to print it.
 Wanted = str | os.PathLike[str] | Callable[["Report"], Any] | bool | None
+
+
+def wants_page(wanted: Wanted) -> bool:
+    """Whether the report is to be a page, docs/report.md."""
+    return isinstance(wanted, str | os.PathLike) and os.fspath(wanted).endswith(".html")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,11 +49,15 @@ class Report:
 
     `rule` of what is left out is the primitive: "cond" for a branch that only raises an error,
     "debug_callback" for a print; or "state" for state that a call changes and the model does not.
+    `custom_ops` are the equations that became nodes of the domain jaxport.custom, which you
+    implement in the runtime: `rule` is the primitive and the name of the op.
     """
 
     raised: tuple[Finding, ...]
     near_misses: tuple[Finding, ...]
     left_out: tuple[Finding, ...] = ()
+    custom_ops: tuple[Finding, ...] = ()
+    precision: PrecisionReport | None = None  # of to_onnx(precision=)
 
     @classmethod
     def of(
@@ -54,13 +65,31 @@ class Report:
         findings: Iterable[tuple[str, str, str]],
         left_out: Iterable[tuple[str, str, str]],
         line_of: Callable[[str], str],
+        custom_ops: Iterable[tuple[str, str, str, int]] = (),
     ) -> Report:
         all_findings = [Finding(*found, line_of(found[2])) for found in findings]
         return cls(
             tuple(finding for finding in all_findings if not finding.reason),
             tuple(finding for finding in all_findings if finding.reason),
             tuple(Finding(*found, line_of(found[2])) for found in dict.fromkeys(left_out)),
+            tuple(
+                Finding(name, _with_uses(reason, uses), source, line_of(source))
+                for name, reason, source, uses in custom_ops
+            ),
         )
+
+    def with_precision(self, dtype: str, counts: dict[str, Any]) -> Report:
+        """The same for a model in half precision."""
+        if dtype == "f32":
+            return self
+        return dataclasses.replace(self, precision=PrecisionReport(dtype, **counts))
+
+    def with_errors(self, errors: tuple[OutputError, ...], note: str) -> Report:
+        """The same with what halves cost, which was measured."""
+        if self.precision is None:
+            return self
+        precision = dataclasses.replace(self.precision, errors=errors, note=note)
+        return dataclasses.replace(self, precision=precision)
 
     def __str__(self) -> str:
         counts = ", ".join(
@@ -70,10 +99,14 @@ class Report:
         lines += [f"near misses: {len(self.near_misses)}", *(f"  {f}" for f in self.near_misses)]
         if self.left_out:
             lines += [f"left out: {len(self.left_out)}", *(f"  {f}" for f in self.left_out)]
+        if self.custom_ops:
+            lines += [f"left to you: {len(self.custom_ops)}", *(f"  {f}" for f in self.custom_ops)]
+        if self.precision:
+            lines.append(str(self.precision))
         return "\n".join(lines)
 
     def json(self) -> str:
-        """The report as JSON: "raised", "near_misses" and "left_out", lists of objects."""
+        """The report as JSON: lists, "raised" and the others by their names, and "precision"."""
         return json.dumps(dataclasses.asdict(self), indent=2)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -90,3 +123,7 @@ class Report:
             print(self)
         elif isinstance(wanted, (str, os.PathLike)):
             self.save(wanted)
+
+
+def _with_uses(reason: str, uses: int) -> str:
+    return f"{reason} ({uses} use{'' if uses == 1 else 's'})"

@@ -24,10 +24,11 @@ _EXTENDED = {
 _NUMBERS = {dtype: number for number, dtype in _EXTENDED.items()}
 
 
-def open_session(model: Any, *, optimised: bool = True) -> Any:
+def open_session(model: Any, *, optimised: bool = True, options: Any = None) -> Any:
     """An onnxruntime.InferenceSession for a path, bytes, a jaxport.Model or an onnx.ModelProto.
 
-    Without optimisations every node is run as it stands in the model.
+    Without optimisations every node is run as it stands in the model. `options` are
+    onnxruntime.SessionOptions to start from.
     """
     import onnxruntime
 
@@ -37,7 +38,7 @@ def open_session(model: Any, *, optimised: bool = True) -> Any:
         model = os.fspath(model)
     elif hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
-    options = onnxruntime.SessionOptions()
+    options = options or onnxruntime.SessionOptions()
     if not optimised:
         options.log_severity_level = 4
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

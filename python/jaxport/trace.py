@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,12 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import _core, _jax
+from .collector import paused_collector
 from .errors import ConversionError
 from .frameworks import Program, program_of
 from .inputs import Arguments, Inputs, is_input, param_spec, read_inputs
 from .names import distinct, input_names, output_names
 from .parameters import Wanted, lift
 from .record import Record, bound, record
+from .session import watched
 from .weights import WeightPaths
 
 
@@ -49,8 +52,9 @@ def trace(
     outputs_as_nchw: Sequence[int] = (),
     state: Literal["frozen", "io"] = "frozen",
     params_as_inputs: Wanted = None,
+    session: _core.Session | None = None,
 ) -> Traced:
-    """Traces fn with JAX and imports the jaxpr. Raises ConversionError E070 to E086."""
+    """Traces fn with JAX and imports the jaxpr. Raises ConversionError E070 to E086, E110."""
     with _jax.double_precision(double_precision):
         default_dtype = jnp.float64 if double_precision else jnp.float32
         program = program_of(fn)
@@ -74,19 +78,24 @@ def trace(
         reader.left_out += [_frozen(name) for name in recorded.frozen]
         reader.left_out += _fixed_params(arguments)
         try:
-            module = _core.import_jaxpr(
-                jaxpr=jaxpr,
-                reader=reader,
-                name=program.name,
-                input_names=[*names_in, *extra],
-                output_names=names_out,
-                path_of=path_of,
-                constraints=_jax.constraints_of(arguments.scope),
-            )
+            with (
+                paused_collector(),
+                contextlib.nullcontext(session) if session else watched() as watching,
+            ):
+                module = _core.import_jaxpr(
+                    session=watching,
+                    jaxpr=jaxpr,
+                    reader=reader,
+                    name=program.name,
+                    input_names=[*names_in, *extra],
+                    output_names=names_out,
+                    path_of=path_of,
+                    constraints=_jax.constraints_of(arguments.scope),
+                )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise _jax.unreadable(error, jaxpr) from error
         except ConversionError as error:
-            raise error.with_source_line(reader.source_line(error.source)) from None
+            raise _jax.explained(error).with_source_line(reader.source_line(error.source)) from None
         arrays = [*(program.state[name] for name in recorded.read), *parameters.values()]
         variables = jaxpr.jaxpr.invars[len(names_in) :]
         values = {

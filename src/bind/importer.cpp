@@ -15,9 +15,10 @@
 #include "bind/objects.h"
 #include "bind/params.h"
 #include "bind/types.h"
-#include "compile/missing.h"
+#include "front/parameters.h"
 #include "front/text.h"
 #include "jaxport/error.h"
+#include "support/watch.h"
 
 namespace jaxport::bind {
 namespace {
@@ -25,8 +26,9 @@ namespace {
 // What the name of a primitive is in front IR, and how its parameters get their one spelling.
 struct Primitive {
   std::string name;
-  nb::object rewrite;          // callable: an equation -> its parameters; invalid when they stay
-  bool is_alias = false;       // the result is the operand
+  nb::object rewrite;  // callable: an equation -> its parameters; invalid when they stay
+  const front::Signature* signature = nullptr;  // nullptr: nothing is known of its parameters
+  bool is_alias = false;                        // the result is the operand
   bool is_decomposed = false;  // front IR has the jaxpr of a decomposition in its place
   bool takes_packed = false;   // works on packed elements as on any others
 };
@@ -43,12 +45,11 @@ struct Signature {
   std::vector<std::string> input_names, output_names;
 };
 
-// Why there is no decomposition, in place of parameters; the compiler knows what else is missing.
-front::Attrs problem(std::string code, std::string message, std::string help) {
-  front::Record record("Problem", {{"code", front::Attr{std::move(code)}},
+// Why there is no decomposition; the compiler knows what else is missing.
+front::Attr problem(std::string code, std::string message, std::string help) {
+  return front::Record("Problem", {{"code", front::Attr{std::move(code)}},
                                    {"message", front::Attr{std::move(message)}},
                                    {"help", front::Attr{std::move(help)}}});
-  return {{std::string(compile::kProblem), front::Attr{std::move(record)}}};
 }
 
 class Importer {
@@ -80,6 +81,7 @@ class Importer {
   front::Attrs decomposed(const Primitive& of, nb::handle jaxpr);
   const Primitive& primitive(nb::handle object);
   front::Attrs attrs_of(const Primitive& primitive, nb::handle eqn);
+  front::Attrs attrs_if_any(const Primitive& primitive, nb::handle eqn);
 
   front::ValueId define(Scope& scope, nb::handle variable, std::string name = "");
   front::ValueId operand(Scope& scope, nb::handle atom);
@@ -130,12 +132,14 @@ front::Function Importer::function(nb::handle jaxpr, Signature signature) {
 }
 
 front::Region Importer::region(nb::handle jaxpr) {
+  const Nested level;
   ByIdentity<front::Region>& known = decomposition_depth_ > 0 ? decomposed_regions_ : regions_;
   if (const front::Region* found = known.find(jaxpr)) return *found;
   return known.add(jaxpr, std::make_shared<const front::Function>(function(jaxpr, {})));
 }
 
 void Importer::add_equation(Scope& scope, nb::handle eqn) {
+  watch().add_equation();
   const Primitive& of = primitive(attribute(eqn, primitive_attr_));
   if (of.is_alias) return add_alias(scope, eqn);
   // What gives no result was traced for its effect, which no model can have.
@@ -163,17 +167,20 @@ void Importer::add_equation(Scope& scope, nb::handle eqn) {
 // The primitive and its parameters, or its decomposition as a call.
 void Importer::add_body(front::Eqn& to, const Primitive& of, nb::handle eqn) {
   constexpr int kDeepest = 50;
+  if (of.signature != nullptr) params_.check_names(*of.signature, attribute(eqn, params_attr_));
   const nb::object body = needs_decomposition(of, eqn) ? decomposition_(eqn) : nb::none();
   to.primitive = of.name;
   if (body.is_none()) {
     to.attrs = attrs_of(of, eqn);
   } else if (nb::isinstance<nb::tuple>(body)) {  // (code, message, help)
     const auto text = [&](int i) { return text_of(nb::object(body[i])); };
-    to.attrs = problem(text(0), text(1), text(2));
+    to.attrs = attrs_if_any(of, eqn);
+    front::set(to.attrs, front::kProblem, problem(text(0), text(1), text(2)));
   } else if (decomposition_depth_ == kDeepest) {
-    to.attrs =
+    front::set(
+        to.attrs, front::kProblem,
         problem("E077", fmt::format("the decomposition of primitive '{}' uses itself", of.name),
-                "see jaxport.register_decomposition");
+                "see jaxport.register_decomposition"));
   } else {
     to.primitive = "jit";
     to.attrs = decomposed(of, body);
@@ -216,6 +223,7 @@ const Primitive& Importer::primitive(nb::handle object) {
   const auto is_in = [&](const char* table) {
     return nb::cast<bool>(reader_.attr(table).attr("__contains__")(result.name.c_str()));
   };
+  result.signature = front::find_signature(result.name);
   result.is_alias = is_in("aliases");
   result.is_decomposed = is_in("decomposed");
   result.takes_packed = is_in("takes_packed");
@@ -225,6 +233,15 @@ const Primitive& Importer::primitive(nb::handle object) {
 front::Attrs Importer::attrs_of(const Primitive& primitive, nb::handle eqn) {
   if (!primitive.rewrite.is_valid()) return params_.attrs(attribute(eqn, params_attr_));
   return params_.attrs(nb::object(primitive.rewrite(eqn)));
+}
+
+// Of an equation that has a problem already: its parameters may have another one.
+front::Attrs Importer::attrs_if_any(const Primitive& primitive, nb::handle eqn) {
+  try {
+    return attrs_of(primitive, eqn);
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 front::ValueId Importer::define(Scope& scope, nb::handle variable, std::string name) {
@@ -277,14 +294,24 @@ front::ValueId Importer::add_array(Scope& scope, const nb::object& array, DType 
   return id;
 }
 
+void say_size(const front::Function& function) {
+  if (!watch().hears("import")) return;
+  std::size_t bytes = 0;
+  for (const front::Constant& constant : function.constants) bytes += constant.tensor.nbytes();
+  watch().say("import", fmt::format("{} equations, {} constants of {} bytes", function.eqns.size(),
+                                    function.constants.size(), bytes));
+}
+
 }  // namespace
 
 front::Module import_jaxpr(const ImportRequest& request) {
+  watch().enter("import");
   front::Module module;
   Importer importer(request, module);
   module.functions.push_back(
       importer.function(request.jaxpr, {request.name, request.input_names, request.output_names}));
   for (const std::string& constraint : request.constraints) module.dims->add_constraint(constraint);
+  say_size(module.functions[0]);
   return module;
 }
 

@@ -14,8 +14,10 @@
 #include <variant>
 #include <vector>
 
+#include "explore/explore.h"
 #include "inspect/diff.h"
 #include "inspect/expect.h"
+#include "pass/optimise.h"
 #include "wire/wire.h"
 
 namespace jaxport::bind {
@@ -44,6 +46,23 @@ std::vector<std::tuple<std::string, std::string, std::string>> side_by_side(cons
   return rows;
 }
 
+nb::bytes optimize(const Source& source) {
+  wire::Kept kept;
+  const wire::ReadOptions options{.kept = &kept};
+  const auto* path = std::get_if<std::filesystem::path>(&source);
+  onnx::Model model;
+  if (path != nullptr) {
+    model = wire::load(*path, options);
+  } else {
+    const auto& bytes = std::get<nb::bytes>(source);
+    const auto* data = reinterpret_cast<const std::byte*>(bytes.c_str());
+    model = wire::from_bytes({std::shared_ptr<const std::byte>(), data}, bytes.size(), "", options);
+  }
+  pass::optimise(model, kept.functions);
+  const std::string result = wire::to_bytes(model, {.kept = &kept});
+  return nb::bytes(result.data(), result.size());
+}
+
 }  // namespace
 
 void define_inspect(nb::module_& m) {
@@ -64,6 +83,11 @@ void define_inspect(nb::module_& m) {
         return inspect::specification(read(model), inspect::SpecForm::kPython);
       },
       nb::arg("model"), "The call of expect_graph that a model fulfils.");
+  m.def(
+      "explore_model", [](const Source& model) { return explore::data_of(read(model)); },
+      nb::arg("model"), "What the explorer page shows of a model, as JSON.");
+  m.def("optimize", &optimize, nb::arg("model"),
+        "A smaller model with the same inputs, outputs and results, as bytes.");
   m.def("side_by_side", &side_by_side, nb::arg("lhs"), nb::arg("rhs"),
         "What two models say about themselves: what, left, right.");
 }

@@ -21,12 +21,19 @@
 #include "bind/importer.h"
 #include "bind/inspect.h"
 #include "bind/lowering.h"
+#include "bind/session.h"
+#include "compile/choices.h"
 #include "compile/compile.h"
+#include "explore/explore.h"
+#include "front/parameters.h"
 #include "front/params.h"
 #include "front/text.h"
 #include "jaxport/error.h"
+#include "onnx/check.h"
 #include "onnx/ir.h"
 #include "target/kernels.h"
+#include "tool/options.h"
+#include "tool/session.h"
 #include "wire/wire.h"
 
 namespace jaxport::bind {
@@ -39,26 +46,56 @@ using ReleaseLock = nb::call_guard<nb::gil_scoped_release>;
 struct CompiledModel {
   onnx::Model model;
   compile::Report report;
+  std::string case_header;
 };
 
-CompiledModel compile_module(const front::Module& module, int opset, std::string model_name,
-                             bool raise, std::string_view normalization_mode,
-                             std::vector<std::string> without_rules, std::string_view target,
-                             const nb::dict& lowerings, bool auto_functions,
-                             std::optional<std::int64_t> most_unrolled_layers) {
-  compile::Options options;
-  options.opset = opset;
-  options.model_name = std::move(model_name);
-  options.raise.enabled = raise;
-  compile::set_normalization_mode(options, normalization_mode);
-  options.raise.without = std::move(without_rules);
-  options.target = target::target_from_name(target);
+compile::Choices choices_from(const nb::dict& given) {
+  compile::Choices choices;
+  for (const auto& [name, value] : given) {
+    const compile::Choice* choice = compile::find_choice(nb::cast<std::string>(name));
+    if (!choice) throw nb::key_error(nb::cast<std::string>(name).c_str());
+    std::visit(
+        [&](auto member) {
+          choices.*member = nb::cast<std::decay_t<decltype(choices.*member)>>(value);
+        },
+        choice->member);
+  }
+  return choices;
+}
+
+compile::Options options_from(const nb::dict& choices, const nb::dict& lowerings) {
+  compile::Options options = compile::compile_options(choices_from(choices));
   options.lowerings = user_lowerings(lowerings);
-  options.auto_functions = auto_functions;
-  options.most_unrolled_layers = most_unrolled_layers;
+  return options;
+}
+
+CompiledModel compile_module(tool::Session& session, const front::Module& module,
+                             const nb::dict& choices, const nb::dict& lowerings) {
+  tool::ConvertOptions options;
+  options.choices = choices_from(choices);
+  options.limits = session.limits();
+  const lower::UserLowerings functions = user_lowerings(lowerings);
   CompiledModel result;
+  result.case_header = tool::case_header(options);
   nb::gil_scoped_release release;
-  result.model = compile::compile(module, options, &result.report);
+  result.model = tool::convert(session, module, options, functions, result.report);
+  return result;
+}
+
+std::string explore_module(const front::Module& module, const nb::dict& choices,
+                           const nb::dict& lowerings) {
+  const compile::Options options = options_from(choices, lowerings);
+  nb::gil_scoped_release release;
+  return explore::data_of(module, options);
+}
+
+// (primitive, reason, source, uses) of each.
+std::vector<std::tuple<std::string, std::string, std::string, std::size_t>> custom_ops_of(
+    const CompiledModel& compiled) {
+  std::vector<std::tuple<std::string, std::string, std::string, std::size_t>> result;
+  for (const compile::Unsupported& equation : compiled.report.unsupported) {
+    result.emplace_back(equation.primitive, equation.reason, equation.source, equation.uses);
+  }
   return result;
 }
 
@@ -87,6 +124,9 @@ nb::typed<nb::dict, nb::str, nb::any> stats_of(const CompiledModel& compiled) {
   result["ops"] = ops;
   result["parameters"] = stats.parameters;
   result["initializer_bytes"] = stats.initializer_bytes;
+  nb::dict foreign;
+  for (const auto& [op, count] : stats.foreign) foreign[op.c_str()] = count;
+  result["custom_ops"] = foreign;
   return result;
 }
 
@@ -102,6 +142,33 @@ std::vector<std::tuple<std::string, std::string, std::string>> findings_of(
   for (const auto& [rule, reason, source] : compiled.report.findings) {
     result.emplace_back(rule, reason, source);
   }
+  return result;
+}
+
+// Names and types of the inputs and of the outputs: "f32[B,4]".
+nb::typed<nb::dict, nb::str, nb::any> interface_of(const CompiledModel& compiled) {
+  const onnx::Model& model = compiled.model;
+  const auto described = [&model](const std::vector<onnx::ValueId>& ids) {
+    nb::list found;
+    for (onnx::ValueId id : ids) {
+      const onnx::ValueInfo& info = model.values[id];
+      found.append(nb::make_tuple(info.name, info.type ? onnx::to_string(*info.type) : "?"));
+    }
+    return found;
+  };
+  nb::dict result;
+  result["inputs"] = described(model.graph.inputs);
+  result["outputs"] = described(model.graph.outputs);
+  return result;
+}
+
+nb::typed<nb::dict, nb::str, std::size_t> precision_of(const CompiledModel& compiled) {
+  const target::PrecisionCounts& counts = compiled.report.precision;
+  nb::dict result;
+  result["half_nodes"] = counts.half;
+  result["full_nodes"] = counts.full;
+  result["half_parameters"] = counts.stored;
+  result["full_parameters"] = counts.kept;
   return result;
 }
 
@@ -133,18 +200,22 @@ void define_module(nb::module_& m) {
             return front::print(module, {locations, constants});
           },
           nb::arg("locations") = true, nb::arg("constants") = true, ReleaseLock(),
-          "The program as .jir text.");
+          "The program as .jir text.")
+      .def_prop_ro(
+          "name", [](const front::Module& module) { return module.functions.at(0).name; },
+          "The name of the function that was traced.");
   m.def(
       "import_jaxpr",
-      [](nb::object jaxpr, nb::object reader, std::string name,
+      [](tool::Session& session, nb::object jaxpr, nb::object reader, std::string name,
          std::vector<std::string> input_names, std::vector<std::string> output_names,
          nb::object path_of, std::vector<std::string> constraints) {
+        const Watching watching(session);
         return import_jaxpr({std::move(jaxpr), std::move(reader), std::move(name),
                              std::move(input_names), std::move(output_names), std::move(path_of),
                              std::move(constraints)});
       },
-      nb::arg("jaxpr"), nb::arg("reader"), nb::arg("name"), nb::arg("input_names"),
-      nb::arg("output_names"), nb::arg("path_of"), nb::arg("constraints"),
+      nb::arg("session"), nb::arg("jaxpr"), nb::arg("reader"), nb::arg("name"),
+      nb::arg("input_names"), nb::arg("output_names"), nb::arg("path_of"), nb::arg("constraints"),
       "Reads what jax.make_jaxpr returns; constants stay views of JAX's buffers.");
 }
 
@@ -152,29 +223,40 @@ void define_model(nb::module_& m) {
   nb::class_<CompiledModel>(m, "Model", "A finished ONNX model.")
       .def(
           "save",
-          [](const CompiledModel& compiled, const std::filesystem::path& path,
-             std::uint64_t external_threshold, std::uint64_t inline_limit, bool source_locations) {
+          [](const CompiledModel& compiled, tool::Session& session,
+             const std::filesystem::path& path, std::uint64_t external_threshold,
+             std::uint64_t inline_limit, bool source_locations) {
+            const Watching watching(session);
             return wire::save(compiled.model, path,
                               write_options(external_threshold, inline_limit, source_locations));
           },
-          nb::arg("path"), nb::arg("external_threshold"), nb::arg("inline_limit"),
-          nb::arg("source_locations"), ReleaseLock(),
+          nb::arg("session"), nb::arg("path"), nb::arg("external_threshold"),
+          nb::arg("inline_limit"), nb::arg("source_locations"), ReleaseLock(),
           "Writes the model; returns the number of bytes.")
       .def("to_bytes", &to_bytes, nb::arg("source_locations"), "The model as one protobuf message.")
       .def(
           "text", [](const CompiledModel& compiled) { return onnx::print(compiled.model); },
           ReleaseLock(), "The model in ONNX's text syntax.")
       .def("stats", &stats_of, "Counts of nodes, ops, parameters and bytes.")
+      .def("interface", &interface_of, "Names and types of the \"inputs\" and \"outputs\".")
+      .def_ro("case_header", &CompiledModel::case_header,
+              "The first lines of a case: the options of the conversion.")
+      .def_prop_ro("custom_ops", &custom_ops_of,
+                   "What became nodes of the domain jaxport.custom: primitive, reason, source and "
+                   "uses of each.")
       .def_prop_ro("requires", &requirement_of, "The oldest runtime that was kept in mind.")
+      .def_prop_ro("precision", &precision_of,
+                   "Counts of nodes and parameters of a model in half precision.")
       .def_prop_ro("stage_times", &stage_times, "Seconds spent in each stage of the compiler.")
       .def_prop_ro(
           "findings", &findings_of,
           "What was raised and what nearly was: rule, reason (empty: raised) and source of each.");
-  m.def("compile", &compile_module, nb::arg("module"), nb::arg("opset"), nb::arg("model_name"),
-        nb::arg("raise_"), nb::arg("normalization_mode"), nb::arg("without_rules"),
-        nb::arg("target"), nb::arg("lowerings"), nb::arg("auto_functions") = false,
-        nb::arg("most_unrolled_layers") = nb::none(),
-        "Compiles a program to ONNX; other Python threads run meanwhile.");
+  m.def("compile", &compile_module, nb::arg("session"), nb::arg("module"), nb::arg("choices"),
+        nb::arg("lowerings"),
+        "Compiles a program to ONNX with choices by the names of to_onnx; other Python threads run "
+        "meanwhile.");
+  m.def("explore", &explore_module, nb::arg("module"), nb::arg("choices"), nb::arg("lowerings"),
+        "What the explorer page shows of such a conversion, as JSON.");
   m.def("newest_opset", &newest_opset, nb::arg("target"), "The newest opset that a target runs.");
   m.def(
       "calls",
@@ -184,6 +266,21 @@ void define_model(nb::module_& m) {
         return names;
       },
       "The primitives that only call a nested jaxpr.");
+  m.def(
+      "parameters",
+      [](std::string_view primitive) -> std::optional<std::string> {
+        const front::Signature* found = front::find_signature(primitive);
+        return found ? std::optional(std::string(found->parameters)) : std::nullopt;
+      },
+      nb::arg("primitive"),
+      "The parameters that a primitive of JAX may have, separated by blanks; None for others.");
+  m.def(
+      "meaningless_parameters",
+      [] {
+        const auto names = front::meaningless_parameters();
+        return std::vector<std::string_view>(names.begin(), names.end());
+      },
+      "Parameters of any primitive that cannot change the numbers of a result on one device.");
   m.def("kernel_table", &target::table_version,
         "The version of ONNX Runtime whose kernels the compiler knows.");
   m.def("knows", &compile::knows, nb::arg("primitive"),
@@ -197,6 +294,7 @@ NB_MODULE(_core, m) {
   // A model in a global variable lives until the process ends; a test asks for the warnings.
   nb::set_leak_warnings(std::getenv("JAXPORT_LEAK_WARNINGS") != nullptr);
   translate_errors();
+  define_session(m);
   define_module(m);
   define_lowering(m);
   define_model(m);

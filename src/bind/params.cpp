@@ -62,6 +62,16 @@ front::Attrs Params::attrs(nb::handle params) {
   return result;
 }
 
+void Params::check_names(const front::Signature& signature, nb::handle params) {
+  PyObject *key = nullptr, *value = nullptr;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(params.ptr(), &position, &key, &value) != 0) {
+    const Name& name = name_of(key);
+    if (name.ignored || (name.ignored_when_none && Py_IsNone(value) != 0)) continue;
+    if (!signature.has(name.text)) front::refuse_parameter(signature.name, name.text);
+  }
+}
+
 const Params::Name& Params::name_of(nb::handle key) {
   if (const Name* found = names_.find(key)) return *found;
   return names_.add(key,
@@ -115,6 +125,7 @@ front::Record Params::record(nb::handle tuple) {
   for_each_item(tuple, [&](nb::handle item) {
     result.fields.emplace_back(std::move(fields[index++]), attr(item));
   });
+  front::check_fields(result.name, result);
   return result;
 }
 

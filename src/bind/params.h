@@ -8,6 +8,7 @@
 #include "bind/objects.h"
 #include "bind/types.h"
 #include "front/ir.h"
+#include "front/parameters.h"
 
 namespace jaxport::bind {
 
@@ -21,6 +22,8 @@ class Params {
   // All parameters but those that cannot change the result (shardings, layouts, …), sorted by name.
   front::Attrs attrs(nb::handle params);
   front::Attr attr(nb::handle value);
+  // Error E031 for a parameter that the primitive does not have in any JAX that is known.
+  void check_names(const front::Signature& signature, nb::handle params);
 
  private:
   struct Name {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,7 @@
 #include "lower/rows/user.h"
 #include "onnx/ir.h"
 #include "raise/engine/raise.h"
+#include "target/precision.h"
 #include "target/target.h"
 
 namespace jaxport::compile {
@@ -26,16 +28,31 @@ struct Options {
   lower::UserLowerings lowerings = {};
   bool auto_functions = false;  // what the program repeats becomes a function of the model
   std::optional<std::int64_t> most_unrolled_layers = {};  // see axis::Unrolling
+  target::Precision precision = {};
+  bool exact = false;  // JAX's numbers also where that costs: docs/exact.md
+  // What no stage can express becomes a node of lower::kCustomDomain; otherwise it is an error.
+  bool custom_ops = false;
 };
 
 // In the metadata of a model: what it needs to run, such as "onnxruntime>=1.23".
 constexpr std::string_view kRequires = "jaxport.requires";
 
-// "auto", "prefer_native" or "force_decomposed", checked by the caller.
-void set_normalization_mode(Options& options, std::string_view mode);
+// In the metadata of a model that computes in half precision: "f16", "bf16".
+constexpr std::string_view kPrecision = "jaxport.precision";
+
+// Sees a program on its way through the compiler. It is flattened first, so that the location of a
+// node says which equation it comes from.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_program(const front::Module& module) = 0;  // as it enters
+  virtual void on_raised(const axis::Program& program, std::span<const raise::Remark> remarks) = 0;
+  virtual void on_model(std::string_view stage, const onnx::Model& model) = 0;  // after each
+};
 
 // Compiles module.functions[0]. Error E011: opset out of range.
-onnx::Model compile(const front::Module& module, const Options& options, Report* report = nullptr);
+onnx::Model compile(const front::Module& module, const Options& options, Report* report = nullptr,
+                    Observer* observer = nullptr);
 
 // Whether the compiler has a translation or, at some opset, a lowering for a primitive of JAX.
 bool knows(std::string_view primitive);

@@ -13,6 +13,12 @@ std::string to_string(const Finding& finding) {
   return fmt::format("{}: not raised: {}{}", finding.rule, finding.reason, where);
 }
 
+std::string to_string(const Unsupported& unsupported) {
+  const std::string where = unsupported.source.empty() ? "" : "  at " + unsupported.source;
+  return fmt::format("{}: left to you ({} use{}): {}{}", unsupported.primitive, unsupported.uses,
+                     unsupported.uses == 1 ? "" : "s", unsupported.reason, where);
+}
+
 std::vector<Finding> findings(const axis::Program& program,
                               std::span<const raise::Remark> remarks) {
   const auto source = [&](front::LocationId id) { return front::to_string(program.location(id)); };

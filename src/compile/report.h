@@ -8,6 +8,7 @@
 
 #include "axis/graph/graph.h"
 #include "raise/engine/raise.h"
+#include "target/precision.h"
 
 namespace jaxport::compile {
 
@@ -18,6 +19,14 @@ struct Finding {
 };
 std::string to_string(const Finding& finding);  // one line
 
+// Equations that no stage can express: alike, and of one line of the user.
+struct Unsupported {
+  std::string primitive, reason, help;
+  std::string source, library;  // the user's line; the line of the library that it went through
+  std::size_t uses = 1;
+};
+std::string to_string(const Unsupported& unsupported);  // one line
+
 struct StageTime {
   std::string stage;
   double seconds;
@@ -25,6 +34,10 @@ struct StageTime {
 struct Report {
   std::vector<Finding> findings;
   std::vector<StageTime> times;
+  target::PrecisionCounts precision;  // of a model in half precision
+  // What became nodes of lower::kCustomDomain, or, after an error, what the program has to do
+  // without; in the order of the program.
+  std::vector<Unsupported> unsupported;
 };
 
 // What the program has of macro nodes, then the remarks.

@@ -16,12 +16,14 @@ bool takes_combiner(std::string_view primitive) {
 
 class Renaming {
  public:
-  explicit Renaming(const lower::UserLowerings& lowerings) : lowerings_(lowerings) {}
+  explicit Renaming(const IsUsers& is_users) : is_users_(is_users) {}
 
-  void function(front::Function& function) {
-    for (front::Eqn& eqn : function.eqns) {
-      if (lowerings_.contains(eqn.primitive)) eqn.primitive = lower::user_name(eqn.primitive);
-      if (takes_combiner(eqn.primitive)) continue;
+  void function(front::Function& copy, const front::Function& original) {
+    for (std::size_t i = 0; i < copy.eqns.size(); ++i) {
+      front::Eqn& eqn = copy.eqns[i];
+      const bool is_users = is_users_(original.eqns[i]);
+      if (is_users) eqn.primitive = lower::user_name(eqn.primitive);
+      if (is_users || takes_combiner(eqn.primitive)) continue;
       for (auto& [name, attr] : eqn.attrs) regions(attr);
     }
   }
@@ -38,21 +40,22 @@ class Renaming {
   front::Region renamed(const front::Region& region) {
     if (const auto found = done_.find(region); found != done_.end()) return found->second;
     auto copy = std::make_shared<front::Function>(*region);
-    function(*copy);
+    function(*copy, *region);
     return done_.emplace(region, std::move(copy)).first->second;
   }
 
-  const lower::UserLowerings& lowerings_;
+  const IsUsers& is_users_;
   std::map<front::Region, front::Region> done_;
 };
 
 }  // namespace
 
-front::Module with_user_names(const front::Module& module, const lower::UserLowerings& lowerings) {
+front::Module with_user_names(const front::Module& module, const IsUsers& is_users) {
   front::Module result = module;
-  if (lowerings.empty()) return result;
-  Renaming renaming(lowerings);
-  for (front::Function& function : result.functions) renaming.function(function);
+  Renaming renaming(is_users);
+  for (std::size_t i = 0; i < module.functions.size(); ++i) {
+    renaming.function(result.functions[i], module.functions[i]);
+  }
   return result;
 }
 

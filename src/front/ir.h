@@ -123,6 +123,10 @@ struct Eqn {
   LocationId location = kNoLocation;
 };
 
+// An equation that the importer could not take apart holds the reason beside its parameters:
+// {problem = Problem(code = "E012", message = "…", help = "…")}.
+constexpr std::string_view kProblem = "problem";
+
 // A closed-over array. Scalars that JAX writes as literals are constants with an empty path.
 struct Constant {
   ValueId value;

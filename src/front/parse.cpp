@@ -13,6 +13,7 @@
 #include "jaxport/error.h"
 #include "support/hash_index.h"
 #include "support/text.h"
+#include "support/watch.h"
 
 namespace jaxport::front {
 namespace {
@@ -93,6 +94,7 @@ class Parser {
   }
 
   void statement(Body& body) {
+    watch().add_equation();
     std::vector<std::pair<Type, std::string>> results;
     if (in_.peek() == '%') {
       do results.push_back(unresolved_value(body));
@@ -228,7 +230,7 @@ class Parser {
 
   // {name = value, …}
   std::vector<std::pair<std::string, Attr>> fields() {
-    const Reader::Nesting nesting(in_);
+    const Nested level;
     std::vector<std::pair<std::string, Attr>> fields;
     in_.expect("{");
     if (in_.take("}")) return fields;
@@ -265,7 +267,7 @@ class Parser {
   }
 
   List list() {
-    const Reader::Nesting nesting(in_);
+    const Nested level;
     List list;
     in_.expect("(");
     if (in_.take(")")) return list;
@@ -277,7 +279,7 @@ class Parser {
 
   // [@name] { (params) statements return results }
   Region region() {
-    const Reader::Nesting nesting(in_);
+    const Nested level;
     auto function = std::make_shared<Function>();
     if (in_.take("@")) function->name = in_.name();
     in_.expect("{");
@@ -389,6 +391,8 @@ class Parser {
 }  // namespace
 
 Module parse(std::string_view text, std::string_view file_name) {
+  watch().enter("parse");
+  watch().require_bytes(text.size(), "the text of the program");
   return Parser(text, file_name).module();
 }
 

@@ -20,6 +20,7 @@ class Printer {
   explicit Printer(const PrintOptions& options) : options_(options) {}
 
   std::string take() { return std::move(out_); }
+  MarkedText take_marked() { return {std::move(out_), std::move(marks_)}; }
 
   void module(const Module& module) {
     for (const std::string& constraint : module.dims->constraints()) {
@@ -93,6 +94,7 @@ class Printer {
   }
 
   void eqn(const Function& function, const Eqn& eqn) {
+    marks_.emplace_back(out_.size(), eqn.location);
     for (std::size_t i = 0; i < eqn.out.size(); ++i) {
       if (i > 0) out_ += ", ";
       typed_value(function, eqn.out[i]);
@@ -219,6 +221,7 @@ class Printer {
   }
 
   std::string out_;
+  std::vector<std::pair<std::size_t, LocationId>> marks_;  // of equations
   const std::vector<Location>* locations_ = nullptr;
   PrintOptions options_;
   std::size_t indent_ = 0;
@@ -255,6 +258,18 @@ std::string brief(const Function& function, ValueId id) {
 std::string print(const Module& module, const PrintOptions& options) {
   Printer printer(module, options);
   printer.module(module);
+  return printer.take();
+}
+
+MarkedText print_marked(const Module& module, const PrintOptions& options) {
+  Printer printer(module, options);
+  printer.module(module);
+  return printer.take_marked();
+}
+
+std::string print(const Attr& attr) {
+  Printer printer(PrintOptions{.locations = false});
+  printer.attr(attr);
   return printer.take();
 }
 

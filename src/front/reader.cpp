@@ -12,18 +12,9 @@
 namespace jaxport::front {
 namespace {
 
-constexpr int kMaxDepth = 100;
-
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 }  // namespace
-
-Reader::Nesting::Nesting(Reader& reader) : reader_(reader) {
-  if (reader.depth_ >= kMaxDepth) {
-    reader.fail(fmt::format("nested more than {} levels deep", kMaxDepth));
-  }
-  ++reader.depth_;
-}
 
 void Reader::skip_space() {
   for (;;) {
@@ -66,6 +57,14 @@ std::string_view Reader::bare_word() {
 std::string_view Reader::number() {
   const std::size_t start = at_;
   while (!at_end() && (is_name_char(text_[at_]) || text_[at_] == '+')) ++at_;
+  const std::string_view text = text_.substr(start, at_ - start);
+  skip_space();
+  return text;
+}
+
+std::string_view Reader::plain_text() {
+  const std::size_t start = at_;
+  while (!at_end() && !is_space(text_[at_])) ++at_;
   const std::string_view text = text_.substr(start, at_ - start);
   skip_space();
   return text;

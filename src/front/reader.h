@@ -26,9 +26,10 @@ class Reader {
   bool take_word(std::string_view word);
   bool looks_at_name() const;  // bare or quoted
 
-  std::string name();            // bare or quoted
-  std::string_view bare_word();  // letters, digits, "_", ".", "-"; may be empty
-  std::string_view number();     // the same and "+", for exponents
+  std::string name();             // bare or quoted
+  std::string_view bare_word();   // letters, digits, "_", ".", "-"; may be empty
+  std::string_view number();      // the same and "+", for exponents
+  std::string_view plain_text();  // up to white space
   std::string quoted();
   std::string_view quoted_raw();  // the text between the quotes of a string without escapes
   std::int64_t integer();
@@ -39,25 +40,12 @@ class Reader {
   [[noreturn]] void fail(std::string_view what) const { fail_at(at_, what); }
   [[noreturn]] void fail_at(std::size_t position, std::string_view what) const;
 
-  // Counts nested constructs; E010 beyond the limit, so that hostile text cannot exhaust the stack.
-  class Nesting {
-   public:
-    explicit Nesting(Reader& reader);
-    ~Nesting() { --reader_.depth_; }
-    Nesting(const Nesting&) = delete;
-    Nesting& operator=(const Nesting&) = delete;
-
-   private:
-    Reader& reader_;
-  };
-
  private:
   void skip_space();  // and comments
   char escape();
 
   std::string_view text_, file_name_;
   std::size_t at_ = 0;
-  int depth_ = 0;
 };
 
 }  // namespace jaxport::front

@@ -5,10 +5,12 @@
 
 #include "lower/layout/assign.h"
 #include "lower/rewrite/prepare.h"
+#include "support/watch.h"
 
 namespace jaxport::lower {
 
 onnx::Model lower(axis::Program& program, const Options& options) {
+  watch().enter("lower");
   prepare(program, options);
   Plan plan(program, options.opset, options.lowerings);
   report_missing(plan, options.opset);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "axis/graph/graph.h"
@@ -18,8 +20,13 @@ struct Options {
   target::Target target = target::Target::kOnnxRuntime;
   bool native_norms = false;     // the op of a norm, also where the target runs others faster
   UserLowerings lowerings = {};  // go before the tables
+  std::function<void(const axis::Program&)> after = {};  // hears of each rewrite of a program
   const Preferences& preferences() const { return target::preferences(target); }
 };
+
+// What an error says about a primitive that has no lowering, and what to do about it.
+std::string missing(std::string_view primitive, int opset);
+std::string help_for_missing(std::string_view primitive);
 
 // Axis graph -> ONNX: assigns layouts, then emits nodes. Throws one Error (E012) that lists every
 // missing primitive. Macros that the target has no op for are expanded first. Other ops are used in

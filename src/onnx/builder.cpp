@@ -12,6 +12,7 @@
 #include "onnx/walk.h"
 #include "support/hash.h"
 #include "support/hash_index.h"
+#include "support/watch.h"
 
 namespace jaxport::onnx {
 namespace {
@@ -69,6 +70,12 @@ struct Builder::Impl {
   std::unordered_map<ValueId, Tensor> known;
   // Results of this graph's nodes that can still take the name of an output.
   std::vector<bool> nameable;
+
+  void add(Node node) {
+    watch().poll();
+    watch().require_nodes(graph->nodes.size() + 1, "the graph");
+    graph->nodes.push_back(std::move(node));
+  }
 
   void set_nameable(ValueId id, bool flag) {
     if (id >= nameable.size()) nameable.resize(id + 1);
@@ -202,7 +209,7 @@ const std::vector<ValueId>& Builder::append(Node node) {
     node.out[i] = add_value(std::move(types[i]));
     impl_->set_nameable(node.out[i], true);
   }
-  impl_->graph->nodes.push_back(std::move(node));
+  impl_->add(std::move(node));
   return impl_->graph->nodes.back().out;
 }
 
@@ -238,6 +245,23 @@ Values Builder::call_body(std::string domain, std::string name, const Values& in
   }
   node.attrs = {{std::string(kBody), std::move(body)},
                 {std::string(kShares), std::int64_t{shares}}};
+  node.origin = impl_->origin;
+  impl_->add(std::move(node));
+  return wrap(impl_->graph->nodes.back().out);
+}
+
+Values Builder::call_foreign(std::string domain, std::string op, const Values& in,
+                             std::vector<TensorType> types, std::vector<Attribute> attrs) {
+  if (model_.opset(domain) == 0) model_.opsets.push_back({domain, 1});
+  Node node;
+  node.op = std::move(op);
+  node.domain = std::move(domain);
+  for (const Value& value : in) node.in.push_back(value.id());
+  for (TensorType& type : types) {
+    node.out.push_back(add_value(std::move(type)));
+    impl_->set_nameable(node.out.back(), true);
+  }
+  node.attrs = std::move(attrs);
   node.origin = impl_->origin;
   impl_->graph->nodes.push_back(std::move(node));
   return wrap(impl_->graph->nodes.back().out);
@@ -290,7 +314,7 @@ void Builder::output(const Value& value, std::string name) {
 
 void Builder::set_origin(Origin origin) {
   if (origin == model_.origins[impl_->origin]) return;
-  const std::uint64_t hash = hash_text(origin.scope, hash_text(origin.source));
+  const std::uint64_t hash = hash_text(origin.scope, hash_text(origin.source, origin.location));
   const std::uint32_t* same = impl_->origins.find(
       hash, [&](std::uint32_t earlier) { return model_.origins[earlier] == origin; });
   if (same != nullptr) {

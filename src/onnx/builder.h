@@ -96,6 +96,9 @@ class Builder {
   // A call that is to become a function; its results have the types of the body's outputs.
   Values call_body(std::string domain, std::string name, const Values& in,
                    std::shared_ptr<Graph> body, bool shares);
+  // A node of another domain, which is imported in version 1; the types of its results are given.
+  Values call_foreign(std::string domain, std::string op, const Values& in,
+                      std::vector<TensorType> types, std::vector<Attribute> attrs);
   // For results whose shape the caller knows and inference does not: a Reshape or Expand to a shape
   // that is computed at run time, the collected results of a Loop.
   Value call_with_shape(std::string_view op, const Values& in, Args args, Dims shape);

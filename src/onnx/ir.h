@@ -45,6 +45,7 @@ bool operator==(const Attribute& a, const Attribute& b);
 // Where a node comes from: "model.py:42 in Net.__call__" and a scope such as "blocks.3.attn".
 struct Origin {
   std::string source, scope;
+  std::uint32_t location = 0;  // of the program in front IR; no file has it
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 
@@ -108,6 +109,10 @@ void name_values(Model& model);
 // missing or taken twice, or an op is newer than the declared opset. `what` names the stage for the
 // message.
 void verify(const Model& model, std::string_view what);
+// The same for a model under construction, whose values may have no names yet. Before legalising,
+// its nodes have DTypeRule::kAny (onnx/schema.h).
+enum class DTypeRule : std::uint8_t;
+void verify_unnamed(const Model& model, std::string_view what, DTypeRule dtypes);
 
 // ONNX's own text syntax, which onnx.parser reads. Large initializers print as a shape only.
 std::string print(const Model& model);
@@ -115,6 +120,8 @@ std::string print(const Model& model);
 // Counts of all graphs of a model, with the bodies of functions once each.
 struct Stats {
   std::vector<std::pair<std::string, std::size_t>> ops;  // sorted by count, then name
+  // "domain::op" of nodes that are neither of ONNX nor calls of functions of the model, by name.
+  std::vector<std::pair<std::string, std::size_t>> foreign;
   std::size_t nodes = 0, parameters = 0, initializer_bytes = 0;
 };
 Stats stats(const Model& model);

@@ -2,6 +2,9 @@
 #include "onnx/subgraph.h"
 
 #include <algorithm>
+#include <variant>
+
+#include "onnx/walk.h"
 
 namespace jaxport::onnx {
 
@@ -10,6 +13,18 @@ std::shared_ptr<Graph> subgraph(Builder& outer, const Build& fill) {
   Builder op(outer, *graph);
   for (const Value& value : fill(op)) op.output(value, "");
   return graph;
+}
+
+Model with_own_bodies(Model model) {
+  for_each_graph_of(model, [](Graph& graph) {
+    for (Node& node : graph.nodes) {
+      for (Attribute& attr : node.attrs) {
+        auto* body = std::get_if<std::shared_ptr<Graph>>(&attr.value);
+        if (body) *body = std::make_shared<Graph>(**body);
+      }
+    }
+  });
+  return model;
 }
 
 bool can_be_zero(const Dim& size) {

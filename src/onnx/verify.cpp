@@ -16,8 +16,12 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const Model& model, std::string_view what)
-      : model_(model), what_(what), owner_(model.values.size(), nullptr) {}
+  Verifier(const Model& model, std::string_view what, bool is_named, DTypeRule dtypes)
+      : model_(model),
+        what_(what),
+        is_named_(is_named),
+        dtypes_(dtypes),
+        owner_(model.values.size(), nullptr) {}
 
   void run() {
     check_graph(model_.graph);
@@ -64,9 +68,9 @@ class Verifier {
   void define(ValueId id, const Graph& graph, std::vector<ValueId>& defined) {
     if (id >= owner_.size()) fail(fmt::format("value {} does not exist", id));
     const std::string& name = model_.values[id].name;
-    if (name.empty()) fail(fmt::format("value {} has no name", id));
-    if (owner_[id] != nullptr) fail(fmt::format("value '{}' is defined twice", name));
-    if (!names_.insert(name)) fail(fmt::format("two values are called '{}'", name));
+    if (is_named_ && name.empty()) fail(fmt::format("value {} has no name", id));
+    if (owner_[id] != nullptr) fail(fmt::format("value {} '{}' is defined twice", id, name));
+    if (is_named_ && !names_.insert(name)) fail(fmt::format("two values are called '{}'", name));
     owner_[id] = &graph;
     defined.push_back(id);
   }
@@ -108,6 +112,7 @@ class Verifier {
     std::vector<InferenceInput> in;
     for (ValueId id : node.in) in.push_back(id == kAbsent ? InferenceInput{} : input(node, id));
     for_each_subgraph(node, [this](const Graph& inner) { check_graph(inner); });
+    if (open_body(node) != nullptr) return;  // make_functions imports its domain
     const std::int64_t opset = model_.opset(node.domain);
     if (opset == 0) fail(fmt::format("domain '{}' is not imported", node.domain));
     check_call(node);
@@ -149,7 +154,7 @@ class Verifier {
 
   void check_types(const Node& node, const Schema& schema,
                    const std::vector<InferenceInput>& in) const {
-    const auto inferred = infer(model_, schema, node, in);
+    const auto inferred = infer(model_, schema, node, in, dtypes_);
     for (std::size_t i = 0; i < node.out.size(); ++i) {
       if (node.out[i] == kAbsent || !inferred[i]) continue;
       const ValueInfo& info = model_.values[node.out[i]];
@@ -162,6 +167,8 @@ class Verifier {
 
   const Model& model_;
   std::string_view what_;
+  bool is_named_;
+  DTypeRule dtypes_;
   std::vector<const Graph*> owner_;  // by value; nullptr: not defined (yet)
   TextSet names_;
   std::unordered_map<ValueId, Tensor> known_;
@@ -169,6 +176,12 @@ class Verifier {
 
 }  // namespace
 
-void verify(const Model& model, std::string_view what) { Verifier(model, what).run(); }
+void verify(const Model& model, std::string_view what) {
+  Verifier(model, what, true, DTypeRule::kSchema).run();
+}
+
+void verify_unnamed(const Model& model, std::string_view what, DTypeRule dtypes) {
+  Verifier(model, what, false, dtypes).run();
+}
 
 }  // namespace jaxport::onnx

@@ -65,14 +65,7 @@ class ChannelConstants {
 class BatchNorms {
  public:
   explicit BatchNorms(onnx::Model& model)
-      : model_(model), constants_(model.graph), uses_(model.values.size(), 0) {
-    onnx::for_each_graph(model.graph, [this](const Graph& graph) {
-      for (const Node& node : graph.nodes) {
-        for (ValueId id : node.in) count(id);
-      }
-      for (ValueId id : graph.outputs) count(id);
-    });
-  }
+      : model_(model), constants_(model.graph), uses_(use_counts(model)) {}
 
   std::size_t run(Graph& graph) {
     std::size_t made = 0;
@@ -101,10 +94,6 @@ class BatchNorms {
   }
 
  private:
-  void count(ValueId id) {
-    if (id != onnx::kAbsent) ++uses_[id];
-  }
-
   bool merge(Graph& graph, const Node& product, Node& sum, ValueId shift) {
     for (std::size_t side : {0u, 1u}) {
       const ValueId x = product.in[side];

@@ -2,31 +2,13 @@
 // A result that is a constant is its initializer.
 #include <algorithm>
 
-#include "onnx/walk.h"
 #include "pass/pass.h"
 #include "pass/rewriter.h"
 
 namespace jaxport::pass {
-namespace {
-
 using onnx::Graph;
 using onnx::Node;
 using onnx::ValueId;
-
-std::vector<std::uint32_t> use_counts(const onnx::Model& model) {
-  std::vector<std::uint32_t> uses(model.values.size(), 0);
-  onnx::for_each_graph(model.graph, [&](const Graph& graph) {
-    for (const Node& node : graph.nodes) {
-      for (ValueId id : node.in) {
-        if (id != onnx::kAbsent) ++uses[id];
-      }
-    }
-    for (ValueId id : graph.outputs) ++uses[id];
-  });
-  return uses;
-}
-
-}  // namespace
 
 // Not in bodies of control flow, whose results ONNX Runtime expects from nodes.
 std::size_t name_constant_results(onnx::Model& model) {

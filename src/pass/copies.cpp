@@ -29,14 +29,7 @@ struct Part {
 
 class Copies {
  public:
-  explicit Copies(const onnx::Model& model) : uses_(model.values.size(), 0) {
-    onnx::for_each_graph(model.graph, [this](const Graph& graph) {
-      for (const Node& node : graph.nodes) {
-        for (ValueId id : node.in) count(id);
-      }
-      for (ValueId id : graph.outputs) count(id);
-    });
-  }
+  explicit Copies(const onnx::Model& model) : uses_(use_counts(model)) {}
 
   std::size_t run(Graph& graph, Builder& op) {
     find_parts(graph, op);
@@ -56,10 +49,6 @@ class Copies {
  private:
   // For a graph inside of one.
   explicit Copies(std::vector<std::uint32_t> uses) : uses_(std::move(uses)) {}
-
-  void count(ValueId id) {
-    if (id != onnx::kAbsent) ++uses_[id];
-  }
 
   static const Dims* shape(const Builder& op, ValueId id) {
     const auto& type = op.info(id).type;

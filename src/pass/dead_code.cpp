@@ -5,6 +5,7 @@
 #include "pass/dead_results.h"
 #include "pass/pass.h"
 #include "pass/rewriter.h"
+#include "pass/understand.h"
 
 namespace jaxport::pass {
 namespace {
@@ -39,7 +40,7 @@ class DeadCode {
   bool keep(Node& node, std::size_t& removed) {
     const bool is_needed = std::ranges::any_of(
         node.out, [this](ValueId id) { return id != kAbsent && is_needed_[id]; });
-    if (!is_needed) return false;
+    if (!is_needed && !node.domain.starts_with(kForeign)) return false;
     removed += drop_dead_results(node, is_needed_);
     onnx::for_each_subgraph(node, [&](Graph& inner) { removed += sweep(inner); });
     removed += drop_dead_operands(node, is_needed_);

@@ -3,6 +3,8 @@
 // of indices is a constant in the file. The evaluator of axis/evaluate/fold.cpp and
 // lower/layout/facts.cpp knows JAX's primitives and not these nodes; movements and whole numbers
 // are all they need.
+#include "pass/fold.h"
+
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -19,39 +21,13 @@ using onnx::ValueId;
 
 constexpr std::int64_t kMostElements = 1024;
 
-// A node with constant operands, and the type of its result.
-struct Call {
-  const Node& node;
-  std::vector<Tensor> in;
-  DType dtype;
-  Shape shape;
-};
-// The result; nullopt leaves the node as it is.
-using Fold = std::optional<Tensor> (*)(const Call&);
+using Call = FoldCall;
 
 // --- movements
-
-Ints row_major_strides(const Shape& shape) {
-  Ints strides(shape.size(), 1);
-  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-  return strides;
-}
 
 std::optional<Tensor> regroup(const Call& call) {
   Tensor result = call.in[0];
   result.shape = call.shape;
-  return result;
-}
-
-Tensor broadcast(const Tensor& x, const Shape& shape) {
-  StridedView view{x, 0, shape, Ints(shape.size(), 0)};
-  const Ints strides = row_major_strides(x.shape);
-  const std::size_t missing = shape.size() - x.shape.size();
-  for (std::size_t i = 0; i < x.shape.size(); ++i) {
-    if (x.shape[i] != 1) view.strides[missing + i] = strides[i];
-  }
-  Tensor result = materialise(view);
-  result.shape = shape;
   return result;
 }
 
@@ -63,7 +39,7 @@ std::optional<Tensor> transpose(const Call& call) {
   const Ints strides = row_major_strides(call.in[0].shape);
   StridedView view{call.in[0], 0, call.shape, {}};
   for (std::int64_t axis : std::get<Ints>(perm->value)) {
-    view.strides.push_back(strides[axis]);
+    view.strides.push_back(strides[axis < 0 ? axis + std::ssize(strides) : axis]);
   }
   return materialise(view);
 }
@@ -74,6 +50,7 @@ std::optional<Tensor> concat(const Call& call) {
   const std::int64_t rows =
       element_count(std::span(call.shape).first(static_cast<std::size_t>(axis)));
   MutableTensor result = allocate(call.dtype, call.shape);
+  if (rows == 0) return result.tensor;
   std::byte* to = result.bytes;
   for (std::int64_t row = 0; row < rows; ++row) {
     for (const Tensor& part : call.in) {
@@ -90,17 +67,6 @@ std::optional<Tensor> concat(const Call& call) {
 bool is_whole(DType dtype) {
   return dtype == DType::kBool ||
          (is_integer(dtype) && dtype != DType::kU64 && byte_width(dtype) > 0);
-}
-
-std::optional<Tensor> integers(DType dtype, const Shape& shape, const Ints& values) {
-  MutableTensor result = allocate(dtype, shape);
-  const std::size_t width = byte_width(dtype);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const Tensor element = int_scalar(dtype, values[i]);
-    if (element.int_at(0) != values[i]) return std::nullopt;  // it would wrap around
-    std::memcpy(result.bytes + i * width, element.data.get(), width);
-  }
-  return result.tensor;
 }
 
 std::optional<Tensor> cast(const Call& call) {
@@ -134,10 +100,6 @@ bool multiply(std::int64_t a, std::int64_t b, std::int64_t& product) {
 
 // --- the table
 
-struct FoldRow {
-  std::string_view op;
-  Fold fold;
-};
 constexpr FoldRow kRows[] = {
     // sorted by op
     {"Add", arithmetic<add>}, {"Cast", cast},         {"Concat", concat},
@@ -149,7 +111,8 @@ static_assert(std::ranges::is_sorted(kRows, {}, &FoldRow::op));
 
 class Folder {
  public:
-  explicit Folder(onnx::Model& model) : model_(model) {
+  Folder(onnx::Model& model, std::span<const FoldRow> more, std::int64_t most)
+      : model_(model), more_(more), most_(most) {
     onnx::for_each_graph(model.graph, [this](const Graph& graph) {
       // Names of outputs belong to nodes; an initializer that is an input is a mere default.
       for (ValueId id : graph.inputs) is_border_[id] = true;
@@ -175,7 +138,7 @@ class Folder {
 
  private:
   void remember(const onnx::Initializer& constant) {
-    if (is_border_[constant.value] || constant.view.size() > kMostElements) return;
+    if (is_border_[constant.value] || constant.view.size() > most_) return;
     Tensor tensor = materialise(constant.view);
     tensor.shape = constant.shape;
     unsorted_known_.emplace(constant.value, std::move(tensor));
@@ -183,10 +146,19 @@ class Folder {
 
   std::optional<Tensor> value_of(const Node& node) const {
     if (!node.domain.empty() || node.out.size() != 1 || is_border_[node.out[0]]) return {};
-    const auto* row = std::ranges::lower_bound(kRows, node.op, {}, &FoldRow::op);
-    if (row == std::ranges::end(kRows) || row->op != node.op) return {};
+    const FoldRow* row = find(kRows, node.op);
+    const FoldRow* other = find(more_, node.op);
+    if (row == nullptr && other == nullptr) return {};
     auto call = call_of(node);
-    return call ? row->fold(*call) : std::nullopt;
+    if (!call) return {};
+    std::optional<Tensor> result = row != nullptr ? row->fold(*call) : std::nullopt;
+    if (!result && other != nullptr) result = other->fold(*call);
+    return result;
+  }
+
+  static const FoldRow* find(std::span<const FoldRow> rows, std::string_view op) {
+    const auto row = std::ranges::lower_bound(rows, op, {}, &FoldRow::op);
+    return row == rows.end() || row->op != op ? nullptr : &*row;
   }
 
   std::optional<Call> call_of(const Node& node) const {
@@ -194,6 +166,7 @@ class Folder {
     if (!type || !type->shape) return std::nullopt;
     Call call{node, {}, type->dtype, {}};
     for (ValueId id : node.in) {
+      if (id == onnx::kAbsent) return std::nullopt;
       const auto found = unsorted_known_.find(id);
       if (found == unsorted_known_.end()) return std::nullopt;
       call.in.push_back(found->second);
@@ -202,17 +175,54 @@ class Folder {
       if (!dim.is_static()) return std::nullopt;
       call.shape.push_back(dim.value());
     }
-    return element_count(call.shape) <= kMostElements ? std::optional(std::move(call))
-                                                      : std::nullopt;
+    return element_count(call.shape) <= most_ ? std::optional(std::move(call)) : std::nullopt;
   }
 
   onnx::Model& model_;
+  std::span<const FoldRow> more_;
+  std::int64_t most_;
   std::vector<bool> is_border_ = std::vector<bool>(model_.values.size());
   std::unordered_map<ValueId, Tensor> unsorted_known_;
 };
 
 }  // namespace
 
-std::size_t fold_constants(onnx::Model& model) { return Folder(model).run(model.graph); }
+Ints row_major_strides(const Shape& shape) {
+  Ints strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+Tensor broadcast(const Tensor& x, const Shape& shape) {
+  StridedView view{x, 0, shape, Ints(shape.size(), 0)};
+  const Ints strides = row_major_strides(x.shape);
+  const std::size_t missing = shape.size() - x.shape.size();
+  for (std::size_t i = 0; i < x.shape.size(); ++i) {
+    if (x.shape[i] != 1) view.strides[missing + i] = strides[i];
+  }
+  Tensor result = materialise(view);
+  result.shape = shape;
+  return result;
+}
+
+std::optional<Tensor> integers(DType dtype, const Shape& shape, const Ints& values) {
+  MutableTensor result = allocate(dtype, shape);
+  const std::size_t width = byte_width(dtype);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Tensor element = int_scalar(dtype, values[i]);
+    if (element.int_at(0) != values[i]) return std::nullopt;  // it would wrap around
+    std::memcpy(result.bytes + i * width, element.data.get(), width);
+  }
+  return result.tensor;
+}
+
+std::size_t fold_constants(onnx::Model& model) {
+  return Folder(model, {}, kMostElements).run(model.graph);
+}
+
+std::size_t fold_numbers(onnx::Model& model) {
+  constexpr std::int64_t kMostNumbers = 1 << 16;
+  return Folder(model, number_rows(), kMostNumbers).run(model.graph);
+}
 
 }  // namespace jaxport::pass

@@ -17,14 +17,7 @@ using onnx::ValueId;
 class Gemms {
  public:
   explicit Gemms(onnx::Model& model)
-      : model_(model), uses_(model.values.size(), 0), product_(model.values.size(), nullptr) {
-    onnx::for_each_graph(model.graph, [this](const Graph& graph) {
-      for (const Node& node : graph.nodes) {
-        for (ValueId id : node.in) count(id);
-      }
-      for (ValueId id : graph.outputs) count(id);
-    });
-  }
+      : model_(model), uses_(use_counts(model)), product_(model.values.size(), nullptr) {}
 
   std::size_t run(Graph& graph) {
     std::size_t found = 0;
@@ -48,10 +41,6 @@ class Gemms {
   }
 
  private:
-  void count(ValueId id) {
-    if (id != onnx::kAbsent) ++uses_[id];
-  }
-
   // Puts the product first. False unless the node adds a vector to a product that nobody else uses.
   bool has_product_first(Node& node) const {
     for (std::size_t i : {0u, 1u}) {
@@ -83,8 +72,8 @@ class Gemms {
   }
 
   onnx::Model& model_;
-  std::vector<std::uint32_t> uses_;   // by value
-  std::vector<const Node*> product_;  // by value: the MatMul that computes it
+  const std::vector<std::uint32_t> uses_;  // by value
+  std::vector<const Node*> product_;       // by value: the MatMul that computes it
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -29,8 +30,25 @@ std::size_t fold_constants(onnx::Model& model);      // nodes that compute with 
 std::size_t make_average_pools(onnx::Model& model);  // Reshape and ReduceMean of blocks
 std::size_t make_batch_norms(onnx::Model& model);    // Mul and Add of a constant for each channel
 std::size_t make_gemms(onnx::Model& model);          // MatMul and Add of matrices
+std::size_t make_means(onnx::Model& model);          // the half of a sum
+std::size_t make_one_hots(onnx::Model& model);       // comparisons of an index with all classes
+std::size_t make_short_reductions(
+    onnx::Model& model);  // squares, magnitudes, roots and logarithms beside a ReduceSum
 std::size_t name_constant_results(onnx::Model& model);  // results that are initializers
 std::size_t share_constants(onnx::Model& model);        // equal small initializers become one
+
+// --- for models that others wrote
+
+std::size_t lift_constants(onnx::Model& model);       // Constant nodes become initializers
+std::size_t take_known_branches(onnx::Model& model);  // If with a known condition
+std::size_t fold_sizes(onnx::Model& model);           // sizes that are known or computed twice
+std::size_t fold_numbers(onnx::Model& model);         // as fold_constants, of floats and more
+std::size_t remove_identities(onnx::Model& model);    // x + 0, Dropout, Concat of one, …
+std::size_t shorten_corridors(onnx::Model& model);    // Reshape, Transpose, Expand, …
+std::size_t cancel_pieces(onnx::Model& model);        // Split, Concat, Slice
+std::size_t move_weights(onnx::Model& model);         // Transpose or Reshape of a weight
+std::size_t absorb_scales(onnx::Model& model);        // into the weights of Conv, Gemm, MatMul
+std::size_t share_weights(onnx::Model& model);        // equal initializers of any size
 
 // Calls that carry their body become calls of functions, after all other passes. Returns how many
 // functions there are.
@@ -41,6 +59,8 @@ struct Pass {
   std::size_t (*run)(onnx::Model&);
 };
 std::span<const Pass> pipeline();  // in order
-void run_all(onnx::Model& model);  // the pipeline until nothing changes, at most 4 rounds
+// The pipeline until nothing changes, at most 4 rounds. `after` hears of each pass that changed
+// something.
+void run_all(onnx::Model& model, const std::function<void(const Pass&)>& after = {});
 
 }  // namespace jaxport::pass

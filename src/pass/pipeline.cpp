@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "pass/pass.h"
+#include "support/watch.h"
 
 namespace jaxport::pass {
 namespace {
@@ -16,6 +19,9 @@ constexpr Pass kPipeline[] = {
     {"flatten_rows", flatten_rows},
     {"make_gemms", make_gemms},
     {"make_batch_norms", make_batch_norms},
+    {"make_means", make_means},
+    {"make_one_hots", make_one_hots},
+    {"make_short_reductions", make_short_reductions},
     {"hoist_invariants", hoist_invariants},
     {"fold_constants", fold_constants},
     {"share_constants", share_constants},
@@ -25,14 +31,27 @@ constexpr Pass kPipeline[] = {
 };
 constexpr int kMostRounds = 4;
 
+std::size_t run(const Pass& pass, onnx::Model& model) {
+  watch().enter("passes");
+  const std::size_t removed = pass.run(model);
+  if (removed > 0 && watch().hears("passes")) {
+    watch().say("passes", fmt::format("{}: {} nodes or values less", pass.name, removed));
+  }
+  return removed;
+}
+
 }  // namespace
 
 std::span<const Pass> pipeline() { return kPipeline; }
 
-void run_all(onnx::Model& model) {
+void run_all(onnx::Model& model, const std::function<void(const Pass&)>& after) {
   for (int round = 0; round < kMostRounds; ++round) {
     std::size_t removed = 0;
-    for (const Pass& pass : kPipeline) removed += pass.run(model);
+    for (const Pass& pass : kPipeline) {
+      const std::size_t by_this = run(pass, model);
+      if (by_this > 0 && after) after(pass);
+      removed += by_this;
+    }
     if (removed == 0) return;
   }
 }

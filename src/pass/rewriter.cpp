@@ -60,11 +60,33 @@ void Rewriter::update_inputs(Node& node) const {
   for (ValueId& id : node.in) id = current(id);
 }
 
+void Rewriter::add(ValueId id, const Graph* graph) {
+  for (auto next = static_cast<ValueId>(stands_for_.size()); next <= id; ++next) {
+    stands_for_.push_back(next);
+    result_of_.push_back(nullptr);
+    is_output_.push_back(false);
+  }
+  result_of_[id] = graph;
+}
+
 void Rewriter::finish() {
   onnx::for_each_graph(model_.graph, [this](Graph& graph) {
     for (Node& node : graph.nodes) update_inputs(node);
     for (ValueId& id : graph.outputs) id = current(id);
   });
+}
+
+std::vector<std::uint32_t> use_counts(const onnx::Model& model) {
+  std::vector<std::uint32_t> uses(model.values.size(), 0);
+  onnx::for_each_graph(model.graph, [&](const Graph& graph) {
+    for (const Node& node : graph.nodes) {
+      for (ValueId id : node.in) {
+        if (id != kAbsent) ++uses[id];
+      }
+    }
+    for (ValueId id : graph.outputs) ++uses[id];
+  });
+  return uses;
 }
 
 void erase_nodes(Graph& graph, const std::vector<bool>& is_removed) {

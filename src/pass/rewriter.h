@@ -22,6 +22,9 @@ class Rewriter {
   onnx::ValueId current(onnx::ValueId id) const;
   void update_inputs(onnx::Node& node) const;
 
+  // A value that came after the rewriter: the result of a node of `graph`, or of none.
+  void add(onnx::ValueId id, const onnx::Graph* graph);
+
   void finish();
 
  private:
@@ -30,6 +33,9 @@ class Rewriter {
   std::vector<const onnx::Graph*> result_of_;  // by value: the graph whose node computes it
   std::vector<bool> is_output_;                // by value
 };
+
+// How often each value is used, by nodes of all graphs and as their results.
+std::vector<std::uint32_t> use_counts(const onnx::Model& model);
 
 // Removes the nodes whose flag is set.
 void erase_nodes(onnx::Graph& graph, const std::vector<bool>& is_removed);

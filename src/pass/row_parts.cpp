@@ -48,18 +48,10 @@ bool is_norm(const Node& node) {
 }
 
 RowFacts::RowFacts(const onnx::Model& model)
-    : model_(model), uses_(model.values.size(), 0), constant_(model.values.size(), nullptr) {
+    : model_(model), uses_(use_counts(model)), constant_(model.values.size(), nullptr) {
   onnx::for_each_graph(model.graph, [this](const Graph& graph) {
     for (const onnx::Initializer& one : graph.initializers) constant_[one.value] = &one;
-    for (const Node& node : graph.nodes) {
-      for (ValueId id : node.in) count(id);
-    }
-    for (ValueId id : graph.outputs) count(id);
   });
-}
-
-void RowFacts::count(ValueId id) {
-  if (id != onnx::kAbsent) ++uses_[id];
 }
 
 const Dims* RowFacts::shape(ValueId id) const {

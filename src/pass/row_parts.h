@@ -29,8 +29,6 @@ class RowFacts {
   bool is_free_reshape(const onnx::Node& node) const;
 
  private:
-  void count(onnx::ValueId id);
-
   const onnx::Model& model_;
   std::vector<std::uint32_t> uses_;                 // by value
   std::vector<const onnx::Initializer*> constant_;  // by value

@@ -10,6 +10,7 @@
 
 #include "jaxport/error.h"
 #include "support/hash.h"
+#include "support/watch.h"
 
 namespace jaxport {
 namespace {
@@ -153,6 +154,7 @@ std::int64_t Tensor::int_at(std::int64_t index) const {
 
 MutableTensor allocate(DType dtype, Shape shape) {
   const std::size_t bytes = checked_bytes(dtype, shape);
+  watch().require_bytes(bytes, "an array that the compiler computes");
   auto* memory =
       static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), kAlignment));
   std::shared_ptr<const std::byte> owner(memory, [](const std::byte* block) {

@@ -51,7 +51,7 @@ struct MutableTensor {
     return reinterpret_cast<T*>(bytes);
   }
 };
-MutableTensor allocate(DType dtype, Shape shape);
+MutableTensor allocate(DType dtype, Shape shape);  // Error E110 beyond the limit
 
 Tensor scalar(DType dtype, double value);  // rounds to dtype (nearest even)
 Tensor int_scalar(DType dtype, std::int64_t value);

@@ -130,6 +130,7 @@ constexpr Row kRows[] = {
     {"Asinh", in_f64<asinh>},
     {"Atan", in_f64<atan>},
     {"Atanh", in_f64<atanh>},
+    {"BitShift", compose_right_shift},
     {"Clip", of_integers<compose_clip>},
     {"Conv", compose_conv},
     {"Cos", in_f64<cosine>},

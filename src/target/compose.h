@@ -15,6 +15,9 @@ std::optional<onnx::Value> compose(onnx::Builder& op, const onnx::Node& node);
 // Conv in any dtype that MatMul has.
 std::optional<onnx::Value> compose_conv(onnx::Builder& op, const onnx::Node& node);
 
+// u32 whose upper half is negative.
+std::optional<onnx::Value> compose_right_shift(onnx::Builder& op, const onnx::Node& node);
+
 // Integers of 64 bits; products of f64 too.
 std::optional<onnx::Value> compose_arg_max(onnx::Builder& op, const onnx::Node& node);
 std::optional<onnx::Value> compose_arg_min(onnx::Builder& op, const onnx::Node& node);

@@ -102,7 +102,8 @@ std::optional<Code> code_for(Conduct conduct, DType from, DType to) {
     case Conduct::kCopies:
       return cast_if(holds_exactly(to, from) || same_width);
     case Conduct::kOrders:
-      if (from == DType::kU64 && to == DType::kI64) return Code::kBiased;
+      if (is_unsigned(from) && is_signed(to) && same_width && bit_width(to) >= 32)
+        return Code::kBiased;
       return cast_if(holds_exactly(to, from));
     case Conduct::kWraps:
       return cast_if(is_integer(to) && bit_width(to) >= bit_width(from));

@@ -29,7 +29,7 @@ OpConduct conduct_of(std::string_view op);
 // How a value is represented in the wider dtype.
 enum class Code : std::uint8_t {
   kCast,
-  kBiased,  // u64 as i64 with 2^63 added, which keeps the order
+  kBiased,  // u64 as i64 with 2^63 added, u32 as i32 with 2^31 added, which keeps the order
 };
 struct WideForm {
   DType dtype;

@@ -16,6 +16,7 @@
 #include "onnx/walk.h"
 #include "target/f64_transpose.h"
 #include "target/kernels.h"
+#include "target/web_border.h"
 
 namespace jaxport::target {
 namespace {
@@ -32,11 +33,12 @@ struct Bound {
 };
 using BoundTypes = std::vector<Bound>;
 
-bool fits(const Kernel& kernel, const BoundTypes& types) {
+bool fits(const Kernel& kernel, const BoundTypes& types, Runtime runtime) {
   return std::ranges::all_of(types, [&](const Bound& bound) {
     if (takes(kernel.types, bound.variable, bound.dtype)) return true;
     // What has no kernel in f16 ONNX Runtime computes in f32, between two Casts.
-    return bound.dtype == DType::kF16 && takes(kernel.types, bound.variable, DType::kF32);
+    return runtime != Runtime::kOpenVino && bound.dtype == DType::kF16 &&
+           takes(kernel.types, bound.variable, DType::kF32);
   });
 }
 
@@ -50,11 +52,13 @@ bool loads_by_parts(const onnx::Schema& schema, const BoundTypes& types) {
          });
 }
 
-bool loads(const Release& release, const onnx::Schema& schema, const BoundTypes& types) {
-  if (schema.op == "Constant" || loads_by_parts(schema, types)) return true;
-  const Target only{.oldest = release.version, .newest = release.version};
+bool loads(Runtime runtime, const Release& release, const onnx::Schema& schema,
+           const BoundTypes& types) {
+  if (schema.op == "Constant") return true;
+  if (runtime != Runtime::kOpenVino && loads_by_parts(schema, types)) return true;
+  const Target only{runtime, release.version, release.version};
   return std::ranges::any_of(kernels_of(only, schema),
-                             [&](const Kernel& kernel) { return fits(kernel, types); });
+                             [&](const Kernel& kernel) { return fits(kernel, types, runtime); });
 }
 
 std::string place_of(const Node& node, std::size_t index) {
@@ -63,8 +67,10 @@ std::string place_of(const Node& node, std::size_t index) {
 
 class Fitter {
  public:
-  explicit Fitter(const Model& model) : model_(model), opset_(model.opset()) {
-    for (const Release& release : releases()) fit_.versions.push_back({release.version, {}});
+  Fitter(const Model& model, Runtime runtime)
+      : model_(model), runtime_(runtime), opset_(model.opset()) {
+    fit_.runtime = runtime;
+    for (const Release& release : known_releases()) fit_.versions.push_back({release.version, {}});
     for (const onnx::Function& function : model.functions) {
       functions_.emplace(std::pair(function.domain, function.name), &function);
     }
@@ -73,17 +79,23 @@ class Fitter {
   Fit run() {
     check_header();
     walk(model_.graph, "");
-    for (const auto& [domain, count] : foreign_) {
-      fit_.notes.push_back(fmt::format("{} node{} of domain '{}' {} not checked", count,
-                                       count == 1 ? "" : "s", domain, count == 1 ? "was" : "were"));
+    for (const auto& [domain, ops] : foreign_) {
+      std::size_t count = 0;
+      for (const auto& [op, uses] : ops) count += uses;
+      fit_.notes.push_back(fmt::format("{} node{} of domain '{}' {} not checked: {}", count,
+                                       count == 1 ? "" : "s", domain, count == 1 ? "was" : "were",
+                                       fmt::join(std::views::keys(ops), ", ")));
     }
     return std::move(fit_);
   }
 
  private:
+  std::span<const Release> known_releases() const { return releases(runtime_); }
+
   void check_header() {
-    for (std::size_t i = 0; i < releases().size(); ++i) {
-      const Release& release = releases()[i];
+    if (runtime_ == Runtime::kOnnxRuntimeWeb) check_border();
+    for (std::size_t i = 0; i < known_releases().size(); ++i) {
+      const Release& release = known_releases()[i];
       auto& misfits = fit_.versions[i].misfits;
       if (opset_ > release.opset) {
         misfits.push_back({fmt::format("opset {} is too new", opset_), ""});
@@ -95,6 +107,17 @@ class Fitter {
       fit_.notes.push_back(
           fmt::format("opset {} is outside of {} to {}: operators were not checked", opset_,
                       onnx::kOldestOpset, onnx::kNewestOpset));
+    }
+  }
+
+  void check_border() {
+    for (const auto* ids : {&model_.graph.inputs, &model_.graph.outputs}) {
+      for (ValueId id : *ids) {
+        if (!is_unknown_to_javascript(model_, id)) continue;
+        const std::string what = fmt::format("JavaScript has no {}, the dtype of '{}'",
+                                             name_of(*dtype_of(id)), model_.values[id].name);
+        for (VersionFit& version : fit_.versions) version.misfits.push_back({what, ""});
+      }
     }
   }
 
@@ -110,7 +133,7 @@ class Fitter {
       if (function != functions_.end()) {
         call(node, *function->second, here);
       } else if (!node.domain.empty()) {
-        ++foreign_[node.domain];
+        ++foreign_[node.domain][node.op];
       } else if (has_schemas()) {
         check(node, here);
       }
@@ -150,8 +173,9 @@ class Fitter {
     BoundTypes types;
     bind(schema->inputs, node.in, types);
     bind(schema->outputs, node.out, types);
-    for (std::size_t i = 0; i < releases().size(); ++i) {
-      if (opset_ > releases()[i].opset || loads(releases()[i], *schema, types)) continue;
+    for (std::size_t i = 0; i < known_releases().size(); ++i) {
+      const Release& release = known_releases()[i];
+      if (opset_ > release.opset || loads(runtime_, release, *schema, types)) continue;
       fit_.versions[i].misfits.push_back(
           {fmt::format("no kernel for {}({})", node.op, fmt::join(operand_names(node), ", ")),
            where});
@@ -164,8 +188,8 @@ class Fitter {
       transposed_.insert(node.out[0]);
     const auto is_transposed = [this](ValueId id) { return transposed_.contains(id); };
     if (node.op != "MatMul" || std::ranges::none_of(node.in, is_transposed)) return;
-    for (std::size_t i = 0; i < releases().size(); ++i) {
-      const Release& release = releases()[i];
+    for (std::size_t i = 0; runtime_ != Runtime::kOpenVino && i < fit_.versions.size(); ++i) {
+      const Release& release = known_releases()[i];
       if (release.version > kMergesF64Transposes || opset_ > release.opset) continue;
       fit_.versions[i].misfits.push_back(
           {"Transpose and MatMul of f64 are merged into FusedMatMul, which has no kernel", where});
@@ -218,13 +242,14 @@ class Fitter {
   }
 
   Model model_;  // whose types become known
+  Runtime runtime_;
   std::int64_t opset_;
   std::map<std::pair<std::string, std::string>, const onnx::Function*> functions_;
   std::map<std::pair<const onnx::Function*, std::vector<std::optional<DType>>>,
            std::vector<std::optional<DType>>>
       results_;
-  std::map<std::string, std::size_t> foreign_;
-  std::set<ValueId> transposed_;  // results of f64
+  std::map<std::string, std::map<std::string, std::size_t>> foreign_;  // by domain and op
+  std::set<ValueId> transposed_;                                       // results of f64
   Fit fit_;
 };
 
@@ -239,6 +264,25 @@ int Fit::needed() const {
   return first;
 }
 
-Fit fit(const onnx::Model& model) { return Fitter(model).run(); }
+Fit fit(const onnx::Model& model, Runtime runtime) { return Fitter(model, runtime).run(); }
+
+std::string advice(const Fit& fit) {
+  const bool is_plain = fit.runtime == Runtime::kOnnxRuntime;
+  if (!is_plain || fit.needed() == fit.versions.front().version) return "";
+  const VersionFit* last = nullptr;  // that does not load it
+  for (const VersionFit& version : fit.versions) {
+    if (!version.misfits.empty()) last = &version;
+  }
+  if (last->misfits.front().where.empty())
+    return "older versions need an older opset: jaxport picks it with --opset auto --target "
+           "onnxruntime==VERSION";
+  if (last->misfits.front().what.starts_with("there is no op"))
+    return "jaxport check lists what is wrong with the model";
+  return fmt::format(
+      "give the operands a wider dtype, with Cast; jaxport does so, where there is one, with "
+      "--target "
+      "onnxruntime=={}",
+      version_text(last->version));
+}
 
 }  // namespace jaxport::target

@@ -17,11 +17,17 @@ using Types = std::span<const onnx::TypeConstraint>;
 struct KernelRow {
   std::string_view op;
   std::uint8_t since;  // of the schema
-  std::uint16_t first, last;
+  int first, last;
   Types types;
 };
 
 #include "target/kernels.inc"
+#include "target/kernels_openvino.inc"
+#include "target/kernels_web.inc"
+
+std::span<const KernelRow> rows_of(Runtime runtime) {
+  return runtime == Runtime::kOpenVino ? std::span<const KernelRow>(kOpenVinoRows) : kKernelRows;
+}
 
 // What two kernels both take; nullopt when they have no dtype in common.
 std::optional<Kernel> common(const Kernel& a, const Kernel& b) {
@@ -50,9 +56,9 @@ std::vector<Kernel> in_both(const std::vector<Kernel>& some, const std::vector<K
   return result;
 }
 
-std::span<const KernelRow> rows_of(const onnx::Schema& schema) {
+std::span<const KernelRow> rows_of(Runtime runtime, const onnx::Schema& schema) {
   constexpr auto kKey = [](const KernelRow& row) { return std::pair(row.op, row.since); };
-  return std::ranges::equal_range(kKernelRows, std::pair(schema.op, schema.since), {}, kKey);
+  return std::ranges::equal_range(rows_of(runtime), std::pair(schema.op, schema.since), {}, kKey);
 }
 
 std::vector<const KernelRow*> rows_in(std::span<const KernelRow> rows, const Release& release) {
@@ -71,10 +77,10 @@ std::vector<Kernel> as_kernels(const std::vector<const KernelRow*>& rows) {
 
 std::vector<Kernel> kernels_in_all(const Target& target, const onnx::Schema& schema) {
   if (target.runtime == Runtime::kOnnx) return {{{schema.types.begin(), schema.types.end()}}};
-  const std::span<const KernelRow> rows = rows_of(schema);
+  const std::span<const KernelRow> rows = rows_of(target.runtime, schema);
   std::optional<std::vector<Kernel>> result;
   std::vector<const KernelRow*> last;
-  for (const Release& release : kReleases) {
+  for (const Release& release : releases(target.runtime)) {
     if (!has(target, release)) continue;
     std::vector<const KernelRow*> current = rows_in(rows, release);
     if (result && current == last) continue;  // most kernels are the same in all versions
@@ -86,7 +92,19 @@ std::vector<Kernel> kernels_in_all(const Target& target, const onnx::Schema& sch
 
 }  // namespace
 
-std::span<const Release> releases() { return kReleases; }
+std::span<const Release> releases(Runtime runtime) {
+  switch (runtime) {
+    case Runtime::kOnnxRuntime:
+      return kReleases;
+    case Runtime::kOnnxRuntimeWeb:
+      return kWebReleases;
+    case Runtime::kOpenVino:
+      return kOpenVinoReleases;
+    case Runtime::kOnnx:
+      return {};
+  }
+  return {};
+}
 
 bool has(const Target& target, const Release& release) {
   return target.oldest <= release.version && release.version <= target.newest;

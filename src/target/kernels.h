@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of ONNX Runtime's CPU provider by version, generated from its registries by
-// tools/generate_kernels.py.
+// The kernels of runtimes by version: of ONNX Runtime's CPU provider, generated from its registries
+// by tools/generate_kernels.py, and of OpenVINO, from what it answered to models of one node
+// (tools/generate_openvino.py). ONNX Runtime Web has those of ONNX Runtime.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,13 @@
 
 namespace jaxport::target {
 
-// A version of ONNX Runtime and the newest opset and IR version that it loads.
+// A version of a runtime and the newest opset and IR version that it loads.
 struct Release {
   int version;
   int opset;
   int ir;
 };
-std::span<const Release> releases();  // oldest first
+std::span<const Release> releases(Runtime runtime);  // oldest first; none of Runtime::kOnnx
 bool has(const Target& target, const Release& release);
 
 // The dtypes that one kernel takes for the type variables of its schema; others are free.

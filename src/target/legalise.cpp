@@ -11,15 +11,21 @@
 #include "onnx/check.h"
 #include "onnx/expr.h"
 #include "onnx/walk.h"
+#include "support/watch.h"
 #include "target/average_pool.h"
 #include "target/cast_order.h"
 #include "target/compose.h"
+#include "target/empty_constant.h"
 #include "target/empty_product.h"
 #include "target/f64_transpose.h"
 #include "target/kernels.h"
 #include "target/magnitude.h"
 #include "target/neutral.h"
+#include "target/one_element_norm.h"
 #include "target/scale.h"
+#include "target/scan_loop.h"
+#include "target/top_k_ties.h"
+#include "target/web_border.h"
 #include "target/widening.h"
 
 namespace jaxport::target {
@@ -48,7 +54,11 @@ bool all_run(const Model& model, const Target& target, const Magnitudes& magnitu
   return ok;
 }
 
-std::int64_t bias() { return std::numeric_limits<std::int64_t>::min(); }
+// 2^63 as an i64, 2^31 as an i32.
+std::int64_t bias(DType dtype) {
+  return dtype == DType::kI32 ? std::numeric_limits<std::int32_t>::min()
+                              : std::numeric_limits<std::int64_t>::min();
+}
 
 // A small constant in a wide form. Integers keep their low bits.
 Tensor converted(const Tensor& tensor, const WideForm& form) {
@@ -60,7 +70,7 @@ Tensor converted(const Tensor& tensor, const WideForm& form) {
       out.as<double>()[i] = tensor.at(i);
     } else {
       std::int64_t value = tensor.int_at(i);
-      if (form.code == Code::kBiased) value ^= bias();
+      if (form.code == Code::kBiased) value ^= bias(form.dtype);
       const auto width = static_cast<std::size_t>(byte_width(form.dtype));
       std::memcpy(out.bytes + static_cast<std::size_t>(i) * width, &value, width);
     }
@@ -173,9 +183,10 @@ class Legaliser {
     return form.code == Code::kBiased ? shifted(*owner, wide.id()) : wide.id();
   }
 
-  // Adding 2^63 turns the order of unsigned numbers into that of signed ones, and back.
+  // Adding the bias turns the order of unsigned numbers into that of signed ones, and back.
   static ValueId shifted(Scope& scope, ValueId id) {
-    const Value result = Value(&scope.op, id) + bias();
+    const Value value(&scope.op, id);
+    const Value result = value + bias(value.dtype());
     scope.define(result.id());
     return result.id();
   }
@@ -214,19 +225,19 @@ class Legaliser {
       const bool known = id != kAbsent && model_.values[id].type;
       in.push_back({known ? &*model_.values[id].type : nullptr, nullptr});
     }
-    const bool is_onnx = target_.runtime == Runtime::kOnnx;
-    throw Error("E013", fmt::format("{}{} cannot compute {}", is_onnx ? "ONNX" : "ONNX Runtime",
+    throw Error("E013", fmt::format("{}{} cannot compute {}", title_of(target_.runtime),
                                     version ? " " + version_text(target_.oldest) : "",
                                     onnx::describe(node, in)))
         .at(model_.origins[node.origin].source)
         .help("convert the operands to another dtype before this operation" +
-              (version ? fmt::format(", or use target 'onnxruntime>={}'", version_text(*version))
+              (version ? fmt::format(", or use target '{}>={}'", name_of(target_.runtime),
+                                     version_text(*version))
                        : ""));
   }
 
   // The version from which on the target would run a node that it does not run.
   std::optional<int> newer_version_for(const Node& node) const {
-    for (const Release& release : releases()) {
+    for (const Release& release : releases(target_.runtime)) {
       const Target newer{target_.runtime, release.version, kOpen};
       if (release.version > target_.oldest && widenings_for(model_, node, newer, magnitudes_))
         return release.version;
@@ -249,6 +260,7 @@ struct Fault {
 };
 constexpr Fault kFaults[] = {
     {0, kMergesF64Transposes, 0, keep_f64_transposes},
+    {121, 123, 17, guard_norms_of_one},
     {121, 124, 19, pad_before_averaging},
 };
 
@@ -281,9 +293,11 @@ bool runs(const Target& target, std::string_view op, int opset, DType dtype) {
 Target legalise(Model& model, const Target& target) {
   const std::int64_t opset = model.opset();
   if (opset < onnx::kOldestOpset || opset > onnx::kNewestOpset) return target;
+  if (target.runtime == Runtime::kOnnxRuntimeWeb) narrow_border(model);
   const bool may_lose_versions = target.oldest == 0;
   Target versions = for_opset(target, static_cast<int>(opset));
   for (int round = 0; round < kMostRounds; ++round) {
+    watch().enter("target");
     const Magnitudes magnitudes(model);
     if (all_run(model, versions, magnitudes)) return versions;
     Legaliser(model, versions, may_lose_versions, magnitudes).run();
@@ -294,7 +308,12 @@ Target legalise(Model& model, const Target& target) {
 bool avoid_faults(Model& model, const Target& target) {
   // The order of Cast and Transpose is the same to every other runtime.
   bool changed = cast_before_transposing(model);
-  if (target.runtime != Runtime::kOnnxRuntime) return changed;
+  if (target.runtime == Runtime::kOnnx) return changed;
+  if (target.runtime == Runtime::kOpenVino) {
+    changed |= fill_empty_constants(model);
+    changed |= order_ties(model);
+    return write_scans_as_loops(model) || changed;
+  }
   changed |= keep_scales(model);
   changed |= keep_nearly_neutral(model);
   changed |= avoid_faults_of_versions(model, for_opset(target, static_cast<int>(model.opset())));

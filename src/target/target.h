@@ -13,12 +13,16 @@
 namespace jaxport::target {
 
 enum class Runtime : std::uint8_t {
-  kOnnxRuntime,  // ops and dtypes that ONNX Runtime has kernels for on the CPU
-  kOnnx,         // whatever the schemas of the opset allow
+  kOnnxRuntime,     // ops and dtypes that ONNX Runtime has kernels for on the CPU
+  kOnnxRuntimeWeb,  // the same kernels in WebAssembly; JavaScript has fewer dtypes
+  kOpenVino,        // what its plugin for the CPU computes
+  kOnnx,            // whatever the schemas of the opset allow
 };
+std::string_view name_of(Runtime runtime);   // as in a target: "onnxruntime-web"
+std::string_view title_of(Runtime runtime);  // as in a message: "ONNX Runtime Web"
 
-// Versions of a runtime are numbers: 131 is 1.31.
-constexpr int kOpen = 9999;  // no version is newer
+// Versions of a runtime are numbers: 131 is 1.31, 202604 is 2026.4.
+constexpr int kOpen = 999999;  // no version is newer
 
 struct Target {
   Runtime runtime = Runtime::kOnnxRuntime;
@@ -30,8 +34,8 @@ struct Target {
 inline constexpr Target Target::kOnnxRuntime{};
 inline constexpr Target Target::kOnnx{.runtime = Runtime::kOnnx};
 
-// "onnxruntime", "onnxruntime>=1.28", "onnxruntime==1.20", the same of "onnxruntime-web", and
-// "onnx"; else E079.
+// "onnxruntime", "onnxruntime>=1.28", "onnxruntime==1.20", the same of "onnxruntime-web" and
+// "openvino", and "onnx"; else E079.
 Target target_from_name(std::string_view name);
 std::string version_text(int version);  // "1.31"
 
@@ -45,21 +49,25 @@ std::string requirement(const Target& target, int opset);
 
 const Preferences& preferences(const Target& target);  // see support/preferences.h
 
+// Whether Resize heeds `antialias`. OpenVINO computes the same with it and without.
+bool has_antialias(const Target& target);
+
 // Whether the target computes `op` at `opset` with all its operands in `dtype`, but for indices and
 // the like, which the op never takes in it.
 bool runs(const Target& target, std::string_view op, int opset, DType dtype);
 
 // Rewrites each node whose dtypes the target has no kernel for: its operands are widened, the op
 // runs in a dtype that the target has, the result is narrowed; or the op is composed of others.
-// Results are those of the dtype that the node had. Inputs and outputs of the model keep theirs.
-// Error E013: there is neither a wider dtype nor a composition.
-// A target that names no version loses the old ones that have neither. Returns the target that is
-// left.
+// Results are those of the dtype that the node had. Inputs and outputs of the model keep theirs,
+// but for dtypes that cannot cross the border of ONNX Runtime Web, which cross it as f32
+// (web_border.h). Error E013: there is neither a wider dtype nor a composition. A target that names
+// no version loses the old ones that have neither. Returns the target that is left.
 Target legalise(onnx::Model& model, const Target& target);
 
 // ONNX Runtime rewrites models when it loads them, and some of its rewrites are wrong. The patterns
-// that they start from are written in another way; what becomes dead stays. Comes after all passes,
-// which might make such a pattern. Returns whether anything changed.
+// that they start from are written in another way, and so is what OpenVINO reads wrongly; what
+// becomes dead stays. Comes after all passes, which might make such a pattern. Returns whether
+// anything changed.
 bool avoid_faults(onnx::Model& model, const Target& target);
 
 }  // namespace jaxport::target

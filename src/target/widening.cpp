@@ -119,8 +119,22 @@ bool is_flawed(const Node& node, DType dtype, int bits) {
   });
 }
 
+OpConduct conduct_of_node(const Node& node);
+
+// OpenVINO keeps the bits of u32 in an i32: constants, comparisons, quotients and conversions of
+// numbers from 2^31 on are wrong. Arithmetic in i8 and u8 saturates.
+bool is_flawed_in_openvino(const Node& node, DType dtype, int bits) {
+  if (dtype == DType::kU32) return bits > 31 && node.op != "Cast";
+  const bool is_bitwise = node.op.starts_with("Bitwise");
+  return (dtype == DType::kI8 || dtype == DType::kU8) && !is_bitwise &&
+         conduct_of_node(node).integers == Conduct::kWraps;
+}
+
 OpConduct conduct_of_node(const Node& node) {
-  if (!has_reduction(node)) return conduct_of(node.op);
+  const bool is_scatter = node.op == "ScatterElements" || node.op == "ScatterND";
+  if (!has_reduction(node)) {
+    return is_scatter ? OpConduct{node.op, Conduct::kCopies, false} : conduct_of(node.op);
+  }
   const auto& reduction = std::get<std::string>(node.attr("reduction")->value);
   if (reduction == "add") return conduct_of("ReduceSum");
   return conduct_of(reduction == "mul" ? "ReduceProd" : "ReduceMax");
@@ -147,8 +161,10 @@ class Widener {
     const std::string_view variable = binding.variable;
     if (!takes(kernel.types, variable, dtype) || !takes(schema_.types, variable, dtype))
       return false;
-    return target_.runtime == Runtime::kOnnx || variable != signature_.main_variable() ||
-           !is_flawed(node_, dtype, binding.bits);
+    if (target_.runtime == Runtime::kOnnx) return true;
+    if (target_.runtime == Runtime::kOpenVino)
+      return !is_flawed_in_openvino(node_, dtype, binding.bits);
+    return variable != signature_.main_variable() || !is_flawed(node_, dtype, binding.bits);
   }
 
   bool is_split(std::string_view variable) const {
@@ -160,8 +176,10 @@ class Widener {
     OpConduct conduct = conduct_of_node(node_);
     if (binding.variable != signature_.main_variable())
       conduct = {node_.op, Conduct::kValues, true};
-    const auto form = wide_form(conduct.integers, binding.dtype,
-                                [&](DType dtype) { return takes_dtype(kernel, binding, dtype); });
+    const bool has_64_bits = target_.runtime != Runtime::kOpenVino;  // it computes in 32
+    const auto form = wide_form(conduct.integers, binding.dtype, [&](DType dtype) {
+      return (has_64_bits || byte_width(dtype) < 8) && takes_dtype(kernel, binding, dtype);
+    });
     if (!form) return std::nullopt;
     const bool exact = form->code == Code::kCast && is_exact(conduct, binding.dtype, form->dtype);
     return Widening{binding.variable, binding.dtype, *form, exact};

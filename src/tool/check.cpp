@@ -32,6 +32,11 @@ class Checker {
     for (const onnx::Function& function : model_.functions) {
       check_graph(function.body, fmt::format("function '{}': ", function.name));
     }
+    for (const auto& [op, count] : onnx::stats(model_).foreign) {
+      findings_.notes.push_back(
+          fmt::format("{} node{} of {} {} an implementation in the runtime: docs/custom-ops.md",
+                      count, count == 1 ? "" : "s", op, count == 1 ? "needs" : "need"));
+    }
     return std::move(findings_);
   }
 

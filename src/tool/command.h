@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/compile.h"
-#include "wire/wire.h"
+#include "tool/options.h"
 
 namespace jaxport::tool {
 
@@ -19,18 +18,31 @@ constexpr int kOk = 0, kFound = 1, kFailed = 2;
 
 using Run = std::function<int()>;
 
-constexpr int kAutoOpset = 0;  // the newest that the target runs
-
 struct ConvertArguments {
   std::string program, output;
-  compile::Options compile;
-  wire::WriteOptions write;
-  std::string target = "onnxruntime";
-  std::string normalization_mode = "auto";
-  bool no_raise = false, no_source_locations = false, remarks = false;
+  ConvertOptions options;
+  bool remarks = false;
   // Of a Python function, which a .jir file does not need:
   std::vector<std::string> inputs, params;
   bool double_precision = false;
+};
+
+struct ReportArguments {
+  std::string program, output;
+  compile::Choices choices;
+  std::vector<std::string> inputs, params;  // of a Python function
+  bool verify = false;
+};
+
+struct ProfileArguments {
+  std::string model, report;  // no report: a table
+  int runs = 20;
+  std::vector<std::string> sizes;  // "B=8"
+};
+
+struct OrtArguments {
+  std::string model, output, operators;
+  bool with_types = false;
 };
 
 // What only Python can do. The program jaxport has none of it; the command of the package has all.
@@ -39,17 +51,28 @@ struct PythonSide {
   std::function<int(const ConvertArguments&)> convert;  // traces a function
   OfTwoFiles diff_run;                                  // runs two models
   OfTwoFiles check_certificate;                         // a model and its certificate
+  std::function<int(const OrtArguments&)> ort;          // writes ORT format
+  // Writes a page with this data; without data, of a function.
+  std::function<int(const ReportArguments&, const std::string& data)> report;
+  std::function<int(const ProfileArguments&)> profile;
 };
 
 constexpr const char* kUsePackage =
     "install the Python package; its command jaxport, or python -m jaxport, does it";
 
 Run add_convert(CLI::App& command, const PythonSide& python);
+Run add_replay(CLI::App& command, const PythonSide& python);
+Run add_reduce(CLI::App& command, const PythonSide& python);
 Run add_stats(CLI::App& command, const PythonSide& python);
 Run add_check(CLI::App& command, const PythonSide& python);
 Run add_text(CLI::App& command, const PythonSide& python);
 Run add_diff(CLI::App& command, const PythonSide& python);
 Run add_targets(CLI::App& command, const PythonSide& python);
+Run add_ops(CLI::App& command, const PythonSide& python);
+Run add_ort(CLI::App& command, const PythonSide& python);
+Run add_opt(CLI::App& command, const PythonSide& python);
+Run add_report(CLI::App& command, const PythonSide& python);
+Run add_profile(CLI::App& command, const PythonSide& python);
 Run add_expect(CLI::App& command, const PythonSide& python);
 
 // Adds a positional argument and returns where its value will be.

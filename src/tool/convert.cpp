@@ -3,18 +3,17 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 
-#include "compile/compile.h"
 #include "front/text.h"
 #include "inspect/table.h"
 #include "jaxport/error.h"
 #include "onnx/ir.h"
 #include "support/text.h"
+#include "support/watch.h"
 #include "tool/command.h"
+#include "tool/session.h"
 #include "tool/source.h"
 #include "wire/wire.h"
 
@@ -32,11 +31,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// "package.module:function"; a file of this name is a program all the same.
-bool is_python_function(const std::string& program) {
-  return program.find(':') != std::string::npos && !std::filesystem::exists(program);
-}
-
 int convert_function(const ConvertArguments& arguments, const PythonSide& python) {
   if (!python.convert) {
     throw Error("E091", fmt::format("'{}' is a Python function; only Python can trace it",
@@ -51,28 +45,29 @@ int convert_program(ConvertArguments arguments) {
     throw Error("E092", "--input, --params and --double are for Python functions")
         .help("a .jir program says itself what its inputs are");
   }
-  arguments.compile.raise.enabled = !arguments.no_raise;
-  compile::set_normalization_mode(arguments.compile, arguments.normalization_mode);
-  arguments.compile.target = target::target_from_name(arguments.target);
-  if (arguments.compile.opset == kAutoOpset)
-    arguments.compile.opset = target::newest_opset(arguments.compile.target);
-  arguments.write.origins = !arguments.no_source_locations;
+  if (arguments.output.ends_with(".ort")) {
+    throw Error("E092", "a .jir program is written as an ONNX file")
+        .help("jaxport ort makes a file in ORT format of that");
+  }
+  const ConvertOptions& options = arguments.options;
+  Session session(settings_of_environment(options.limits));
+  const Watching watching(session);
   Stopwatch watch;
   const front::Module module = read_program(arguments.program);
   const double parse = watch.lap();
   compile::Report report;
-  const onnx::Model model = compile::compile(module, arguments.compile, &report);
+  const onnx::Model model = convert(session, module, options, {}, report);
   const double compile = watch.lap();
-  const std::uint64_t bytes = wire::save(model, arguments.output, arguments.write);
+  const std::uint64_t bytes = wire::save(model, arguments.output, options.write);
   const double write = watch.lap();
+  session.close();
   fmt::print("{}  {} nodes  {} bytes  parse {:.3f} s  compile {:.3f} s  write {:.3f} s\n",
              arguments.output, inspect::with_separators(onnx::stats(model).nodes),
              inspect::with_separators(bytes), parse, compile, write);
-  if (arguments.remarks) {
-    for (const compile::Finding& finding : report.findings) {
-      fmt::print("{}\n", compile::to_string(finding));
-    }
+  for (const compile::Unsupported& equation : report.unsupported) {
+    fmt::print("{}\n", compile::to_string(equation));
   }
+  if (arguments.remarks) print_findings(report);
   return kOk;
 }
 
@@ -94,41 +89,8 @@ Run add_convert(CLI::App& command, const PythonSide& python) {
       ->allow_extra_args(false);
   command.add_flag("--double", a->double_precision, "trace the function with 64-bit types");
   command.add_option("-o,--output", a->output, "the ONNX file to write")->required();
-  command
-      .add_option("--opset", a->compile.opset,
-                  "version of the operator set; auto is the newest that the target runs")
-      ->transform(CLI::Transformer(std::map<std::string, int>{{"auto", kAutoOpset}}))
-      ->capture_default_str();
-  command
-      .add_option("--target", a->target,
-                  "what must run the model: onnxruntime, onnxruntime>=1.28, onnxruntime==1.20, "
-                  "onnxruntime-web, or onnx for the specification alone")
-      ->capture_default_str();
-  command.add_option("--name", a->compile.model_name, "name of the graph")->capture_default_str();
-  command.add_flag("--no-raise", a->no_raise, "keep softmax, layer norm, … as arithmetic");
-  command.add_option("--without", a->compile.raise.without, "raise rules to leave out")
-      ->delimiter(',');
-  command
-      .add_option("--normalization-mode", a->normalization_mode,
-                  "auto: the ops that run fastest; prefer_native: the op of each norm; "
-                  "force_decomposed: arithmetic")
-      ->check(CLI::IsMember({"auto", "prefer_native", "force_decomposed"}))
-      ->capture_default_str();
-  command.add_flag("--auto-functions", a->compile.auto_functions,
-                   "what the program repeats becomes a function of the model");
-  command.add_option("--unroll-layers", a->compile.most_unrolled_layers,
-                     "most steps of a scan over large constants that are unrolled");
   command.add_flag("--remarks", a->remarks, "say what was raised, and what nearly was and why not");
-  command
-      .add_option("--external-threshold", a->write.external_threshold,
-                  "tensors of at least so many bytes may go to a file of their own")
-      ->capture_default_str();
-  command
-      .add_option("--inline-limit", a->write.inline_limit,
-                  "they do when the model would have more bytes than this")
-      ->capture_default_str();
-  command.add_flag("--no-source-locations", a->no_source_locations,
-                   "leave the lines of the Python source out of the model");
+  add_options(command, a->options);
   return [a, &python] {
     return is_python_function(a->program) ? convert_function(*a, python) : convert_program(*a);
   };

@@ -45,13 +45,16 @@ void print_stats_table(const onnx::Model& model, const onnx::Stats& stats) {
 void print_stats_json(const onnx::Model& model, const onnx::Stats& stats) {
   nlohmann::ordered_json ops = nlohmann::ordered_json::object();
   for (const auto& [op, count] : stats.ops) ops[op] = count;
+  nlohmann::ordered_json foreign = nlohmann::ordered_json::object();
+  for (const auto& [op, count] : stats.foreign) foreign[op] = count;
   const nlohmann::ordered_json json{{"producer", producer(model)},
                                     {"ir_version", model.ir_version},
                                     {"opset", model.opset()},
                                     {"nodes", stats.nodes},
                                     {"parameters", stats.parameters},
                                     {"tensor_bytes", stats.initializer_bytes},
-                                    {"ops", ops}};
+                                    {"ops", ops},
+                                    {"custom_ops", foreign}};
   // Names in a file may be any bytes; those that are not UTF-8 are replaced.
   constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
   fmt::print("{}\n", json.dump(2, ' ', false, kReplace));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "axis/graph/graph.h"
@@ -10,13 +11,18 @@
 #include "front/text.h"
 #include "lower/lower.h"
 #include "onnx/walk.h"
+#include "pass/optimise.h"
 #include "pass/pass.h"
 #include "target/average_pool.h"
 #include "target/cast_order.h"
+#include "target/empty_constant.h"
 #include "target/empty_product.h"
 #include "target/f64_transpose.h"
 #include "target/neutral.h"
+#include "target/one_element_norm.h"
 #include "target/scale.h"
+#include "target/scan_loop.h"
+#include "target/top_k_ties.h"
 
 namespace jaxport::tool {
 namespace {
@@ -134,7 +140,22 @@ constexpr TargetRewrite kRewrites[] = {
      [](onnx::Model& model, const target::Target&) { target::keep_nearly_neutral(model); }},
     {"pad_before_averaging",
      [](onnx::Model& model, const target::Target&) { target::pad_before_averaging(model); }},
+    {"guard_norms_of_one",
+     [](onnx::Model& model, const target::Target&) { target::guard_norms_of_one(model); }},
+    {"fill_empty_constants",
+     [](onnx::Model& model, const target::Target&) { target::fill_empty_constants(model); }},
+    {"order_ties", [](onnx::Model& model, const target::Target&) { target::order_ties(model); }},
+    {"write_scans_as_loops",
+     [](onnx::Model& model, const target::Target&) { target::write_scans_as_loops(model); }},
     {"keep_scales", [](onnx::Model& model, const target::Target&) { target::keep_scales(model); }},
+    {"compute_in_f16",
+     [](onnx::Model& model, const target::Target& target) {
+       target::reduce_precision(model, target, {.dtype = DType::kF16});
+     }},
+    {"compute_in_bf16",
+     [](onnx::Model& model, const target::Target& target) {
+       target::reduce_precision(model, target, {.dtype = DType::kBF16});
+     }},
     {"guard_empty_products",
      [](onnx::Model& model, const target::Target&) { target::guard_empty_products(model); }},
 };
@@ -157,15 +178,22 @@ std::span<const Stage> all_stages() { return kStages; }
 std::vector<std::string> pass_names() {
   std::vector<std::string> names;
   for (const pass::Pass& pass : pass::pipeline()) names.emplace_back(pass.name);
+  for (const pass::Pass& pass : pass::passes_for_any_model()) {
+    if (std::ranges::find(names, pass.name) == names.end()) names.emplace_back(pass.name);
+  }
   for (const TargetRewrite& rewrite : kRewrites) names.emplace_back(rewrite.name);
   return names;
 }
 
 std::string run_pass(std::string_view name, onnx::Model model, const StageOptions& options) {
   forget_names(model);
-  for (const pass::Pass& pass : pass::pipeline()) {
-    if (pass.name == name) pass.run(model);
+  const auto passes = {pass::pipeline(), pass::passes_for_any_model()};
+  const pass::Pass* chosen = nullptr;
+  for (const std::span<const pass::Pass> some : passes) {
+    const auto found = std::ranges::find(some, name, &pass::Pass::name);
+    if (chosen == nullptr && found != some.end()) chosen = &*found;
   }
+  if (chosen != nullptr) chosen->run(model);
   for (const TargetRewrite& rewrite : kRewrites) {
     if (rewrite.name == name) rewrite.run(model, options.target);
   }

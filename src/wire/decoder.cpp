@@ -43,6 +43,7 @@ auto Decoder::guarded(Read read) const {
 }
 
 bool Decoder::next() {
+  field_start_ = reader_.data().data();
   return guarded([&] { return reader_.next(); });
 }
 
@@ -98,6 +99,16 @@ void Decoder::append_to(std::vector<float>& reals) {
 
 void Decoder::skip() {
   guarded([&] { reader_.skip(); });
+}
+
+std::string Decoder::rest() {
+  const auto view = reader_.data();
+  return {view.data(), view.size()};
+}
+
+std::string_view Decoder::raw() {
+  skip();
+  return {field_start_, static_cast<std::size_t>(reader_.data().data() - field_start_)};
 }
 
 std::string Decoder::path() const {

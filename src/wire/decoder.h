@@ -39,6 +39,9 @@ class Decoder {
   // The content of repeated numbers, which reads the same packed and one by one.
   std::string_view packed_bytes();
   void skip();
+  std::string rest();  // all fields that were not read yet, as they are
+  // The field as it stands in the file, with its tag and length; moves past it.
+  std::string_view raw();
 
   [[noreturn]] void fail(const std::string& why, std::string help = "") const;
 
@@ -54,6 +57,7 @@ class Decoder {
   const Decoder* parent_ = nullptr;
   std::string_view name_;
   std::int64_t index_ = -1;
+  const char* field_start_ = nullptr;  // where the tag of the current field stands
   protozero::pbf_reader reader_;
 };
 

@@ -32,6 +32,8 @@ void Encoder::add_text(field::Number field, std::string_view value) {
   protozero::pbf_writer(text_).add_bytes(field, value.data(), value.size());
 }
 
+void Encoder::add_fields(std::string_view fields) { text_ += fields; }
+
 void Encoder::add_tensor_bytes(field::Number field, StridedView view) {
   const std::uint64_t bytes = file_bytes(view);
   text_ += header(field, bytes);

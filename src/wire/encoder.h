@@ -18,6 +18,7 @@ class Encoder {
   void add_int(field::Number field, std::int64_t value);
   void add_float(field::Number field, float value);
   void add_text(field::Number field, std::string_view value);
+  void add_fields(std::string_view fields);  // that are encoded already
   void add_tensor_bytes(field::Number field, StridedView view);
 
   // `body` adds the fields of the nested message to this encoder.
@@ -28,6 +29,7 @@ class Encoder {
     close(field, mark);
   }
 
+  const std::string& fields() const { return text_; }  // without the bytes of tensors
   std::uint64_t size() const { return text_.size() + payload_bytes_; }
   void emit_to(const Sink& sink) const;
 

@@ -26,6 +26,7 @@ class ExternalData {
 
   const std::string& location() const { return location_; }
   bool empty() const { return tensors_.empty(); }
+  std::uint64_t bytes() const { return size_; }  // of the file
   void write_to(OutputFile& file) const;
 
  private:

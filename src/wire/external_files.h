@@ -29,6 +29,7 @@ class ExternalFiles {
   explicit ExternalFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   // The bytes of a tensor that takes `size` of them. Error E052 through message.fail().
+  bool empty() const { return mappings_.empty(); }  // whether none was asked for
   SharedBytes find(const ExternalReference& reference, std::uint64_t size, const Decoder& message);
 
  private:

@@ -24,16 +24,18 @@ namespace entry {  // StringStringEntryProto
 constexpr Number key = 1, value = 2;
 }
 namespace graph {
-constexpr Number node = 1, name = 2, initializer = 5, input = 11, output = 12, value_info = 13,
-                 sparse_initializer = 15;
+constexpr Number node = 1, name = 2, initializer = 5, doc_string = 10, input = 11, output = 12,
+                 value_info = 13, quantization_annotation = 14, sparse_initializer = 15,
+                 metadata_props = 16;
 }
 namespace node {
 constexpr Number input = 1, output = 2, name = 3, op_type = 4, attribute = 5, domain = 7,
-                 metadata_props = 9;
+                 overload = 8, metadata_props = 9;
 }
 namespace attribute {
 constexpr Number name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9,
-                 type = 20, ref_attr_name = 21;
+                 tensors = 10, graphs = 11, type_proto = 14, type_protos = 15, type = 20,
+                 ref_attr_name = 21, sparse_tensor = 22, sparse_tensors = 23;
 }
 namespace value_info {
 constexpr Number name = 1, type = 2;
@@ -49,6 +51,9 @@ constexpr Number dim = 1;
 }
 namespace dimension {
 constexpr Number dim_value = 1, dim_param = 2;
+}
+namespace sparse_tensor {
+constexpr Number values = 1;
 }
 namespace tensor {
 constexpr Number dims = 1, data_type = 2, segment = 3, float_data = 4, int32_data = 5,
@@ -67,6 +72,7 @@ enum class AttributeType : std::int32_t {
   kFloats = 6,
   kInts = 7,
   kStrings = 8,
+  kSparseTensor = 11,
 };
 constexpr std::int64_t kExternal = 1;  // TensorProto.DataLocation
 

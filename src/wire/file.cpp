@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "jaxport/error.h"
+#include "support/watch.h"
 
 namespace jaxport::wire {
 namespace {
@@ -135,10 +136,13 @@ void OutputFile::flush() {
 
 void OutputFile::write_through(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
+    watch().poll();
+    watch().on_write(written_, expected_);
     const ::ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) fail(written < 0 ? errno : ENOSPC);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
+    written_ += static_cast<std::uint64_t>(written);
   }
 }
 
@@ -154,37 +158,6 @@ void OutputFile::publish() {
 }
 
 void OutputFile::fail(int error) const { fail_to_write(target_, error); }
-
-void SetAside::reserve(const fs::path& path) {
-  struct stat status = {};
-  if (::lstat(path.c_str(), &status) != 0 || S_ISDIR(status.st_mode)) return;
-  for (int attempt = 0; aside_.empty(); ++attempt) {
-    const fs::path name = temporary_name(path, attempt);
-    const int reserved = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (reserved < 0 && errno != EEXIST) fail_to_write(path, errno);
-    if (reserved < 0) continue;
-    ::close(reserved);
-    home_ = path;
-    aside_ = name;
-  }
-}
-
-void SetAside::take() {
-  if (aside_.empty()) return;
-  if (::rename(home_.c_str(), aside_.c_str()) != 0) fail_to_write(home_, errno);
-  is_taken_ = true;
-}
-
-void SetAside::drop() { is_taken_ = false; }
-
-SetAside::~SetAside() {
-  if (aside_.empty()) return;
-  if (is_taken_) {
-    ::rename(aside_.c_str(), home_.c_str());
-  } else {
-    ::unlink(aside_.c_str());
-  }
-}
 
 MappedFile map_file(const fs::path& path, std::string_view what) {
   const auto require = [&](bool condition, const std::string& reason) {

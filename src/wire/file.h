@@ -23,8 +23,9 @@ class OutputFile {
   void write(std::span<const std::byte> bytes);
   void pad_to(std::uint64_t position);  // with zeros
   void close();
-  void publish();                  // gives the file its name
-  void keep() { owned_.clear(); }  // the file is the user's from now on
+  void expect(std::uint64_t bytes) { expected_ = bytes; }  // how large it will be, for listeners
+  void publish();                                          // gives the file its name
+  void keep() { owned_.clear(); }                          // the file is the user's from now on
   std::uint64_t size() const { return size_; }
 
  private:
@@ -36,26 +37,8 @@ class OutputFile {
   std::filesystem::path target_;
   std::filesystem::path owned_;  // what the destructor removes; empty: nothing
   int descriptor_ = -1;
-  std::uint64_t size_ = 0;
+  std::uint64_t size_ = 0, written_ = 0, expected_ = 0;
   std::string buffer_;
-};
-
-// A file that is out of the way under another name of its folder. It comes back unless drop() was
-// called.
-class SetAside {
- public:
-  SetAside() = default;
-  ~SetAside();
-  SetAside(const SetAside&) = delete;
-  SetAside& operator=(const SetAside&) = delete;
-
-  void reserve(const std::filesystem::path& path);  // nothing where there is no such file
-  void take();                                      // one rename
-  void drop();                                      // it is removed for good
-
- private:
-  std::filesystem::path home_, aside_;  // empty: nothing is reserved
-  bool is_taken_ = false;
 };
 
 // True for what must not be replaced by a rename: a device, a pipe, a socket.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "wire/attribute_slot.h"
+#include "wire/kept.h"
 
 namespace jaxport::wire {
 namespace {
@@ -41,16 +42,33 @@ void sort_attributes(onnx::Node& node, const Decoder& message) {
 
 }  // namespace
 
+onnx::Graph GraphReader::read(const Decoder& message) {
+  std::string kept;
+  onnx::Graph graph = read_graph(message, nullptr, 0, kept);
+  if (options_.kept == nullptr) return graph;
+  options_.kept->graph = std::move(kept);
+  for_each_field(message, field::graph::input, "input",
+                 [this](Decoder input) { options_.kept->inputs.push_back(input.rest()); });
+  for_each_field(message, field::graph::output, "output",
+                 [this](Decoder output) { options_.kept->outputs.push_back(output.rest()); });
+  return graph;
+}
+
 // Nodes come first in a file, but use names that inputs and initializers define.
-onnx::Graph GraphReader::read_graph(const Decoder& message, const Names* outer, int depth) {
+onnx::Graph GraphReader::read_graph(const Decoder& message, const Names* outer, int depth,
+                                    std::string& kept) {
   namespace f = field::graph;
   if (depth >= kDeepest) message.fail("graphs are nested too deeply");
   onnx::Graph graph;
   graph.name = read_graph_name(message);
   Names names(model_, outer);
-  for_each_field(message, f::sparse_initializer, "sparse_initializer", [&](const Decoder& tensor) {
-    tensor.fail("sparse initializers are not supported", "store them as dense tensors");
-  });
+  if (options_.kept != nullptr) {
+    kept = unknown_fields_of_graph(message);
+  } else {
+    for_each_field(message, f::sparse_initializer, "sparse_initializer", [](const Decoder& tensor) {
+      tensor.fail("sparse initializers are not supported", "store them as dense tensors");
+    });
+  }
   for_each_field(message, f::value_info, "value_info", [&](const Decoder& info) {
     auto [name, type] = read_value_info(info);
     if (type) names.declare(name, *std::move(type));
@@ -58,6 +76,7 @@ onnx::Graph GraphReader::read_graph(const Decoder& message, const Names* outer, 
   for_each_field(message, f::input, "input",
                  [&](const Decoder& input) { graph.inputs.push_back(read_input(input, names)); });
   read_initializers(message, graph, names);
+  if (options_.kept != nullptr) keep_initializers(message, graph, names, kept);
   for_each_field(message, f::node, "node", [&](const Decoder& node) {
     graph.nodes.push_back(read_node(node, names, depth));
   });
@@ -112,6 +131,54 @@ onnx::Function GraphReader::read_function(const Decoder& message) {
   return function;
 }
 
+void GraphReader::keep_function(const Decoder& message) const {
+  std::pair<std::string, std::string> name;
+  for (Decoder fields = message; fields.next();) {
+    if (fields.field() == field::function::domain) {
+      name.first = fields.text();
+    } else if (fields.field() == field::function::name) {
+      name.second = fields.text();
+    } else {
+      fields.skip();
+    }
+  }
+  options_.kept->functions.push_back(std::move(name));
+}
+
+// They become Constants of a form that nobody looks into, so that each value has a definition; the
+// default of an input stays where it is.
+void GraphReader::keep_initializers(const Decoder& message, onnx::Graph& graph, Names& names,
+                                    std::string& kept) const {
+  const auto keep = [&](Decoder item, field::Number number, const KeptTensor& tensor) {
+    if (tensor.name.empty()) item.fail("an initializer has no name");
+    const auto [id, was_defined] = names.define(tensor.name);
+    if (was_defined) {
+      kept += as_field(number, item.rest());
+      return;
+    }
+    onnx::Node constant;
+    constant.op = "Constant";
+    constant.domain = kForeign;
+    constant.out = {id};
+    constant.metadata = {{std::string(kKept), tensor.attribute}};
+    graph.nodes.push_back(std::move(constant));
+  };
+  namespace f = field::graph;
+  for_each_field(message, f::initializer, "initializer", [&](const Decoder& item) {
+    if (!is_held_tensor(item)) keep(item, f::initializer, kept_tensor(item));
+  });
+  for_each_field(message, f::sparse_initializer, "sparse_initializer", [&](const Decoder& item) {
+    keep(item, f::sparse_initializer, kept_sparse_tensor(item));
+  });
+}
+
+// Sequences, optionals and the like.
+void GraphReader::keep_type(const Decoder& info, onnx::ValueId id, bool is_held) const {
+  if (options_.kept == nullptr || is_held) return;
+  for_each_field(info, field::value_info::type, "type",
+                 [&](Decoder type) { options_.kept->types[id] = type.rest(); });
+}
+
 onnx::ValueId GraphReader::define(std::string_view name, Names& names,
                                   const Decoder& message) const {
   if (name.empty()) message.fail("a value has no name");
@@ -150,6 +217,7 @@ GraphReader::NamedType GraphReader::read_value_info(Decoder message) {
 onnx::ValueId GraphReader::read_input(const Decoder& message, Names& names) {
   auto [name, type] = read_value_info(message);
   const onnx::ValueId id = define(name, names, message);
+  keep_type(message, id, type.has_value());
   if (type) model_.values[id].type = std::move(type);
   return id;
 }
@@ -158,6 +226,7 @@ onnx::ValueId GraphReader::read_output(const Decoder& message, Names& names) {
   auto [name, type] = read_value_info(message);
   if (name.empty()) message.fail("an output has no name");
   const onnx::ValueId id = use(name, names, message);
+  keep_type(message, id, type.has_value());
   if (type) model_.values[id].type = std::move(type);
   return id;
 }
@@ -165,6 +234,7 @@ onnx::ValueId GraphReader::read_output(const Decoder& message, Names& names) {
 void GraphReader::read_initializers(const Decoder& message, onnx::Graph& graph, Names& names) {
   std::unordered_set<std::string_view> seen;
   for_each_field(message, field::graph::initializer, "initializer", [&](const Decoder& item) {
+    if (options_.kept != nullptr && !is_held_tensor(item)) return;
     auto [name, tensor] = tensors_.read(item, kLargestCopy);
     if (name.empty()) item.fail("an initializer has no name");
     if (!seen.insert(name).second && options_.check_names) {
@@ -184,6 +254,8 @@ onnx::Node GraphReader::read_node(Decoder message, Names& names, int depth) {
   namespace f = field::node;
   onnx::Node node;
   std::vector<std::string_view> outputs;
+  std::string fields;  // that onnx::Node does not have
+  bool is_foreign = false;
   const auto value_or_absent = [&](std::string_view name, auto find) {
     return name.empty() ? onnx::kAbsent : (this->*find)(name, names, message);
   };
@@ -202,8 +274,18 @@ onnx::Node GraphReader::read_node(Decoder message, Names& names, int depth) {
         node.op = message.text();
         break;
       case f::attribute: {
+        if (options_.kept != nullptr && !is_held_attribute(message)) {
+          fields += message.raw();
+          is_foreign = true;
+          break;
+        }
         const auto index = static_cast<std::int64_t>(node.attrs.size());
-        node.attrs.push_back(read_attribute(message.message("attribute", index), names, depth));
+        std::string kept;
+        node.attrs.push_back(
+            read_attribute(message.message("attribute", index), names, depth, kept));
+        if (!kept.empty()) {
+          node.metadata.emplace_back(std::string(kKeptGraph) + node.attrs.back().name, kept);
+        }
         break;
       }
       case f::domain:
@@ -211,13 +293,21 @@ onnx::Node GraphReader::read_node(Decoder message, Names& names, int depth) {
         break;
       case f::metadata_props:
         node.metadata.emplace_back(read_entry(message.message("metadata_props")));
+        if (options_.kept != nullptr && node.metadata.back().first.starts_with(kKept)) {
+          message.fail(fmt::format("a key of metadata starts with '{}'", kKept));
+        }
         break;
       default:
-        message.skip();
+        is_foreign |= message.field() == f::overload;
+        fields += message.raw();
     }
   }
   if (node.op.empty()) message.fail("a node has no op_type");
   if (node.domain == "ai.onnx") node.domain.clear();
+  if (options_.kept != nullptr && !fields.empty()) {
+    node.metadata.emplace_back(kKept, std::move(fields));
+    if (is_foreign) node.domain.insert(node.domain.begin(), kForeign);
+  }
   sort_attributes(node, message);
   // Last, because no subgraph of the node may use its results.
   for (std::string_view name : outputs) {
@@ -226,7 +316,8 @@ onnx::Node GraphReader::read_node(Decoder message, Names& names, int depth) {
   return node;
 }
 
-onnx::Attribute GraphReader::read_attribute(Decoder message, const Names& names, int depth) {
+onnx::Attribute GraphReader::read_attribute(Decoder message, const Names& names, int depth,
+                                            std::string& kept) {
   namespace f = field::attribute;
   AttributeSlot slot;
   std::string reference;  // to an attribute of the function around the node
@@ -251,8 +342,8 @@ onnx::Attribute GraphReader::read_attribute(Decoder message, const Names& names,
         slot.as<Tensor>(message) = tensors_.read(message.message("t"), kAnySize).tensor;
         break;
       case f::g:
-        slot.as<std::shared_ptr<onnx::Graph>>(message) =
-            std::make_shared<onnx::Graph>(read_graph(message.message("g"), &names, depth + 1));
+        slot.as<std::shared_ptr<onnx::Graph>>(message) = std::make_shared<onnx::Graph>(
+            read_graph(message.message("g"), &names, depth + 1, kept));
         break;
       case f::floats:
         message.append_to(slot.as<std::vector<float>>(message));

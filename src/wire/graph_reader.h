@@ -33,19 +33,27 @@ class GraphReader {
   GraphReader(onnx::Model& model, TensorReader tensors, const ReadOptions& options)
       : model_(model), types_(*model.dims), tensors_(std::move(tensors)), options_(options) {}
 
-  onnx::Graph read(const Decoder& message) { return read_graph(message, nullptr, 0); }
+  onnx::Graph read(const Decoder& message);
+  // A function that is kept as it is; only its name is looked at.
+  void keep_function(const Decoder& message) const;
   onnx::Function read_function(const Decoder& message);
+  bool has_external_data() const { return tensors_.has_external_data(); }
 
  private:
   using NamedType = std::pair<std::string_view, std::optional<onnx::TensorType>>;
 
-  onnx::Graph read_graph(const Decoder& message, const Names* outer, int depth);
+  // `kept` takes the fields that onnx::Graph does not have.
+  onnx::Graph read_graph(const Decoder& message, const Names* outer, int depth, std::string& kept);
+  // Initializers that onnx::Model cannot hold.
+  void keep_initializers(const Decoder& message, onnx::Graph& graph, Names& names,
+                         std::string& kept) const;
+  void keep_type(const Decoder& info, onnx::ValueId id, bool is_held) const;
   NamedType read_value_info(Decoder message);
   onnx::ValueId read_input(const Decoder& message, Names& names);
   onnx::ValueId read_output(const Decoder& message, Names& names);
   void read_initializers(const Decoder& message, onnx::Graph& graph, Names& names);
   onnx::Node read_node(Decoder message, Names& names, int depth);
-  onnx::Attribute read_attribute(Decoder message, const Names& names, int depth);
+  onnx::Attribute read_attribute(Decoder message, const Names& names, int depth, std::string& kept);
 
   onnx::ValueId define(std::string_view name, Names& names, const Decoder& message) const;
   onnx::ValueId use(std::string_view name, Names& names, const Decoder& message) const;

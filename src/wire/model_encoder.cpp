@@ -21,8 +21,8 @@ namespace {
 // Writes fields in the order of their numbers, as protobuf's own writer does.
 class ModelWriter {
  public:
-  ModelWriter(const onnx::Model& model, bool with_origins, ExternalData* external)
-      : model_(model), with_origins_(with_origins), external_(external) {}
+  ModelWriter(const onnx::Model& model, const WriteOptions& options, ExternalData* external)
+      : model_(model), with_origins_(options.origins), kept_(options.kept), external_(external) {}
 
   Encoder write() {
     namespace f = field::model;
@@ -33,12 +33,16 @@ class ModelWriter {
     add_nonempty(f::domain, model_.domain);
     if (model_.model_version != 0) out_.add_int(f::model_version, model_.model_version);
     add_nonempty(f::doc_string, model_.doc);
-    out_.add_message(f::graph, [&] { add_graph(model_.graph); });
+    out_.add_message(f::graph, [&] {
+      add_graph(model_.graph);
+      if (kept_ != nullptr) out_.add_fields(kept_->graph);
+    });
     for (const onnx::OpsetImport& opset : model_.opsets) add_opset(f::opset_import, opset);
     for (const auto& [key, value] : model_.metadata) add_entry(f::metadata_props, key, value);
     for (const onnx::Function& function : model_.functions) {
       out_.add_message(f::functions, [&] { add_function(function); });
     }
+    if (kept_ != nullptr) out_.add_fields(kept_->model);
     return std::move(out_);
   }
 
@@ -98,13 +102,26 @@ class ModelWriter {
     for (const onnx::Initializer& initializer : graph.initializers) {
       out_.add_message(f::initializer, [&] { add_initializer(initializer); });
     }
-    for (onnx::ValueId id : graph.inputs) add_value_info(f::input, id);
-    for (onnx::ValueId id : graph.outputs) add_value_info(f::output, id);
+    const bool is_main = kept_ != nullptr && &graph == &model_.graph;
+    add_border(f::input, graph.inputs, is_main ? &kept_->inputs : nullptr);
+    add_border(f::output, graph.outputs, is_main ? &kept_->outputs : nullptr);
     const std::unordered_set<onnx::ValueId> outputs(graph.outputs.begin(), graph.outputs.end());
     for (const onnx::Node& node : graph.nodes) {
       for (onnx::ValueId id : node.out) {
         const bool known = id != onnx::kAbsent && model_.values[id].type.has_value();
         if (known && !outputs.contains(id)) add_value_info(f::value_info, id);
+      }
+    }
+  }
+
+  // Inputs or outputs, as they were declared where that is kept.
+  void add_border(field::Number number, const std::vector<onnx::ValueId>& ids,
+                  const std::vector<std::string>* declared) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (declared != nullptr && i < declared->size()) {
+        out_.add_text(number, (*declared)[i]);
+      } else {
+        add_value_info(number, ids[i]);
       }
     }
   }
@@ -116,10 +133,18 @@ class ModelWriter {
     add_nonempty(f::name, node.name);
     out_.add_text(f::op_type, node.op);
     for (const onnx::Attribute& attribute : node.attrs) {
-      out_.add_message(f::attribute, [&] { add_attribute(attribute); });
+      out_.add_message(f::attribute,
+                       [&] { add_attribute(attribute, kept_graph(node, attribute)); });
     }
-    add_nonempty(f::domain, node.domain);
-    for (const auto& [key, value] : node.metadata) add_entry(f::metadata_props, key, value);
+    const std::string_view domain = node.domain;
+    add_nonempty(f::domain, std::string(domain.substr(domain.starts_with(kForeign) ? 1 : 0)));
+    for (const auto& [key, value] : node.metadata) {
+      if (key == kKept) {
+        out_.add_fields(value);
+      } else if (!key.starts_with(kKept)) {
+        add_entry(f::metadata_props, key, value);
+      }
+    }
     if (with_origins_ && node.origin != 0) add_origin(model_.origins[node.origin]);
   }
 
@@ -129,8 +154,26 @@ class ModelWriter {
     if (!origin.scope.empty()) add_entry(kProps, "jaxport.scope", origin.scope);
   }
 
-  void add_attribute(const onnx::Attribute& attribute) {
+  // Further fields of the graph that is this attribute.
+  static std::string_view kept_graph(const onnx::Node& node, const onnx::Attribute& attribute) {
+    for (const auto& [key, value] : node.metadata) {
+      if (key.starts_with(kKeptGraph) && key.substr(kKeptGraph.size()) == attribute.name) {
+        return value;
+      }
+    }
+    return {};
+  }
+
+  void add_attribute(const onnx::Attribute& attribute, std::string_view kept) {
     out_.add_text(field::attribute::name, attribute.name);
+    if (const auto* graph = std::get_if<std::shared_ptr<onnx::Graph>>(&attribute.value)) {
+      out_.add_message(field::attribute::g, [&] {
+        add_graph(**graph);
+        out_.add_fields(kept);
+      });
+      out_.add_int(field::attribute::type, static_cast<std::int64_t>(Type::kGraph));
+      return;
+    }
     const auto type = std::visit([&](const auto& v) { return add_value(v); }, attribute.value);
     out_.add_int(field::attribute::type, static_cast<std::int64_t>(type));
   }
@@ -167,10 +210,7 @@ class ModelWriter {
     for (const std::string& value : values) out_.add_text(field::attribute::strings, value);
     return Type::kStrings;
   }
-  Type add_value(const std::shared_ptr<onnx::Graph>& value) {
-    out_.add_message(field::attribute::g, [&] { add_graph(*value); });
-    return Type::kGraph;
-  }
+  Type add_value(const std::shared_ptr<onnx::Graph>&) { return Type::kGraph; }  // written above
 
   void add_tensor_head(const Shape& shape, DType dtype) {
     for (std::int64_t size : shape) out_.add_int(field::tensor::dims, size);
@@ -201,6 +241,10 @@ class ModelWriter {
     out_.add_message(number, [&] {
       out_.add_text(f::name, name_of_value(id));
       const std::optional<onnx::TensorType>& type = model_.values[id].type;
+      if (kept_ != nullptr && kept_->types.contains(id)) {
+        out_.add_text(f::type, kept_->types.at(id));
+        return;
+      }
       if (!type) return;
       out_.add_message(f::type, [&] {
         out_.add_message(field::type::tensor_type, [&] { add_tensor_type(*type); });
@@ -235,14 +279,15 @@ class ModelWriter {
 
   const onnx::Model& model_;
   bool with_origins_;
+  const Kept* kept_;
   ExternalData* external_;
   Encoder out_;
 };
 
 }  // namespace
 
-Encoder encode(const onnx::Model& model, bool with_origins, ExternalData* external) {
-  return ModelWriter(model, with_origins, external).write();
+Encoder encode(const onnx::Model& model, const WriteOptions& options, ExternalData* external) {
+  return ModelWriter(model, options, external).write();
 }
 
 }  // namespace jaxport::wire

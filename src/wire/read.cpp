@@ -73,13 +73,24 @@ onnx::Model read_model(Decoder message, TensorReader tensors, const ReadOptions&
       case f::training_info:
         message.fail("training information is not supported", "export the model for inference");
       case f::functions:
+        if (options.kept != nullptr) {
+          Decoder function = message;
+          graphs.keep_function(function.message("functions"));
+          options.kept->model += message.raw();
+          break;
+        }
         model.functions.push_back(graphs.read_function(
             message.message("functions", static_cast<std::int64_t>(model.functions.size()))));
         break;
       default:
-        message.skip();
+        if (options.kept != nullptr) {
+          options.kept->model += message.raw();
+        } else {
+          message.skip();
+        }
     }
   }
+  if (options.kept != nullptr) options.kept->external_data = graphs.has_external_data();
   if (!has_graph) message.fail("there is no graph", "check that the file is an ONNX model");
   return model;
 }

@@ -26,6 +26,7 @@ class TensorReader {
       : owner_(std::move(owner)), external_(std::move(folder)) {}
 
   // Misaligned bytes of at most `largest_copy` are copied, so that elements can be read in place.
+  bool has_external_data() const { return !external_.empty(); }
   NamedTensor read(Decoder message, std::size_t largest_copy);
 
  private:

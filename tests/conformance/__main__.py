@@ -3,6 +3,7 @@
 
     PYTHONPATH=tests python -m conformance                     all of JAX; rewrites docs/coverage.md
     PYTHONPATH=tests python -m conformance --source jax2onnx   all of jax2onnx; docs/drop-in.md
+    PYTHONPATH=tests python -m conformance --source jax2onnx --sizes  of its own models
     PYTHONPATH=tests python -m conformance --source transforms functions under vmap, grad, …
     PYTHONPATH=tests python -m conformance --double            with 64-bit types; their part of it
     PYTHONPATH=tests python -m conformance --every 11          a sample
@@ -22,6 +23,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import quick_xla
 
 if TYPE_CHECKING:
     from conformance.case import Case
@@ -44,6 +47,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--opset", type=int, default=23)
     parser.add_argument("--double", action="store_true", help="with 64-bit types")
+    parser.add_argument("--sizes", action="store_true", help="rewrite jax2onnx_sizes.txt only")
     parser.add_argument("--limit", type=float, default=120, help="seconds for one case")
     parser.add_argument("--junit", type=Path, help="write a JUnit file")
     return parser.parse_args()
@@ -55,7 +59,13 @@ def main() -> int:
     # Read once, by every process. jax2onnx's cases switch the types themselves.
     os.environ["JAX_ENABLE_X64"] = "1" if given.double and given.source == "jax" else "0"
 
-    from conformance import drop_in, report
+    # Layers draw their weights by many small programs. JAX's own cases are judged by last digits.
+    if given.source != "jax":
+        os.environ.setdefault("XLA_FLAGS", quick_xla.FLAGS)
+    if given.sizes:
+        return make_sizes(given)
+
+    from conformance import drop_in, report, sizes
     from conformance.outcome import known_list
     from conformance.source import SOURCES
 
@@ -68,7 +78,7 @@ def main() -> int:
     show("not listed", [f"{o.name}: {o.kind} {o.detail}" for o in unexpected])
     is_whole = not given.patterns and given.every == 1
     if given.source == "jax2onnx":
-        comparison = drop_in.Comparison(outcomes, exports(given, chosen if is_whole else []))
+        comparison = drop_in.Comparison(outcomes, sizes.of_installed(given.opset))
         show("nodes beside jax2onnx's", comparison.summary())
     if given.junit:
         report.write_junit(given.junit, outcomes, entries)
@@ -134,16 +144,19 @@ def run(given: argparse.Namespace, chosen: Sequence[Case]) -> list[Outcome]:
     return [results.by_name[case.name] for case in chosen if case.name in results.by_name]
 
 
-def exports(given: argparse.Namespace, chosen: Sequence[Case]) -> dict[str, Outcome]:
-    """jax2onnx's own models by case: these cases, and all that are remembered."""
-    from conformance import jax2onnx_export
+def make_sizes(given: argparse.Namespace) -> int:
+    """Makes jax2onnx's own models of all its cases, and writes how many nodes they have."""
+    from conformance import jax2onnx_cases, jax2onnx_export, sizes
     from conformance.results import Results, fingerprint
 
-    code = [Path(jax2onnx_export.__file__)]
+    code = [Path(jax2onnx_export.__file__), Path(jax2onnx_cases.__file__)]
     mark = fingerprint(code, ("equinox", "flax", "jax2onnx"))
-    results = Results(FOLDER / "jax2onnx-exports.jsonl", False, mark)
-    gather(given, chosen, results, functools.partial(jax2onnx_export.start, given.opset))
-    return results.by_name
+    results = Results(FOLDER / f"jax2onnx-models-opset{given.opset}.jsonl", given.fresh, mark)
+    cases = jax2onnx_cases.described_cases()
+    gather(given, cases, results, functools.partial(jax2onnx_export.start, given.opset))
+    made = (results.by_name[case.name] for case in cases)
+    sizes.write(((o.name, o.facts.get("ops")) for o in made), given.opset)
+    return 0
 
 
 def gather(

@@ -8,11 +8,12 @@ import dataclasses
 import fnmatch
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.outcome import Known, Outcome
 from conformance.report import failures
+from conformance.sizes import Ops, Sizes
 
 CAUSES = Path(__file__).parent / "larger.toml"
 WORST = 25  # models that the page lists by name
@@ -24,11 +25,11 @@ class Pair:
     """A case of which both sides have a model."""
 
     ours: Outcome
-    theirs: Outcome
+    theirs: Ops
 
     @property
     def nodes(self) -> tuple[int, int]:
-        return self.ours.facts["nodes"], self.theirs.facts["nodes"]
+        return self.ours.facts["nodes"], sum(self.theirs.values())
 
     @property
     def excess(self) -> int:
@@ -43,7 +44,7 @@ class Pair:
     def difference(self) -> str:
         """Which ops one side has more of, such as `+2 Add, -1 Gemm`."""
         have = collections.Counter(self.ours.facts["ops"])
-        have.subtract(self.theirs.facts["ops"])
+        have.subtract(self.theirs)
         return ", ".join(f"{n:+} {op}" for op, n in sorted(have.items()) if n)
 
 
@@ -64,14 +65,11 @@ def causes(path: Path = CAUSES) -> list[Cause]:
 
 
 class Comparison:
-    """The outcomes of a run beside jax2onnx's own models."""
+    """The outcomes of a run beside the sizes of jax2onnx's own models."""
 
-    def __init__(self, outcomes: Sequence[Outcome], exports: Mapping[str, Outcome]) -> None:
-        self.pairs = [
-            Pair(o, exports[o.name])
-            for o in outcomes
-            if "nodes" in o.facts and "nodes" in getattr(exports.get(o.name), "facts", {})
-        ]
+    def __init__(self, outcomes: Sequence[Outcome], sizes: Sizes | None) -> None:
+        beside = [(o, sizes.ops(o.name)) for o in outcomes if "nodes" in o.facts] if sizes else []
+        self.pairs = [Pair(ours, theirs) for ours, theirs in beside if theirs is not None]
 
     def summary(self) -> list[str]:
         if not self.pairs:

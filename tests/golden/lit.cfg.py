@@ -26,6 +26,8 @@ config.test_exec_root = str(tools / "golden")
 path = [str(tools), str(Path(sys.executable).parent), os.environ["PATH"]]
 config.environment["PATH"] = os.pathsep.join(path)
 
+config.environment["JAXPORT_CHECK"] = "1"  # what every stage and pass makes is verified
+
 each_model = f"{sys.executable} {Path(__file__).with_name('each_model.py')}"
 config.substitutions.append(("%each_model", each_model))
 

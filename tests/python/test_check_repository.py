@@ -12,10 +12,14 @@ import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "check_repository.py"
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+ENTRY = "**It cannot.**\n\nExample: this.\n\nWhat to do: that.\n"
+PINS = "# Pins\nnumpy==2.4.6\n"
 CLEAN = {
     "CMakeLists.txt": "jaxport_library(low FILES a.cpp)\n"
     "jaxport_library(high FILES b.cpp USES low)\n",
-    "docs/errors.md": "# Errors\n\n## E998\n",
+    "docs/errors.md": "# Errors\n\n## E998\n" + ENTRY,
+    "requirements/docs.txt": PINS,
+    "requirements/lock/docs.txt": "numpy==2.4.6 \\\n    --hash=sha256:0\n",
     "src/low/a.cpp": SPDX + 'throw Error("E998", "no");\n',
     "src/high/b.cpp": SPDX + '#include "low/a.h"\n',
     "tests/golden/error/a.jir": "// CHECK: E998\n",
@@ -49,8 +53,12 @@ def test_a_clean_tree_has_no_findings(check: Callable[..., list[str]]) -> None:
     ("name", "text", "expected"),
     [
         ("docs/errors.md", "# Errors\n", "E998 has no heading"),
-        ("docs/errors.md", "## E998\n## E999\n", "nothing throws E999"),
-        ("tests/golden/error/a.jir", "", "no test mentions E998"),
+        ("docs/errors.md", f"## E998\n{ENTRY}## E999\n{ENTRY}", "nothing throws E999"),
+        ("docs/errors.md", "## E998\n**It cannot.**\n\nExample: this.\n", "lacks a way out"),
+        ("tests/golden/error/a.jir", "", "no test expects E998"),
+        ("tests/golden/error/a.jir", "// what E998 is about\n", "no test expects E998"),
+        ("requirements/docs.txt", "numpy==2.4.7\n", "lacks numpy==2.4.7: make lock"),
+        ("requirements/lock/docs.txt", "numpy==2.4.6\n", "lacks numpy==2.4.6: make lock"),
         ("src/low/c.cpp", SPDX + '#include "high/b.h"\n', "does not name high in its USES"),
         ("src/low/c.cpp", SPDX + "#include <iostream>\n", "only src/tool/ prints"),
         ("src/low/c.cpp", SPDX + "#include <protozero/types.hpp>\n", "includes protozero"),

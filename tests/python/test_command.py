@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import onnx
 import pytest
 
 import jaxport
-from jaxport import command
+from jaxport import _core, command
 
 MODULE = """
 import jax
@@ -52,6 +53,49 @@ def run(*arguments: str, code: int = 0) -> str:
     )
     assert process.returncode == code, process.stdout
     return process.stdout
+
+
+def test_choices_have_the_names_and_defaults_of_to_onnx():
+    parameters = inspect.signature(jaxport.to_onnx).parameters
+    given = {name: parameters[name].default for name in _core.default_choices()}
+    assert {**given, "without_rules": list(given["without_rules"])} == _core.default_choices()
+
+
+def test_choices_of_the_command_line_reach_python():
+    flags = [
+        "--opset",
+        "auto",
+        "--no-raise",
+        "--without",
+        "rope,norm",
+        "--functions",
+        "auto",
+        "--unroll-layers",
+        "3",
+        "--precision",
+        "f16",
+        "--exact",
+    ]
+    seen = {}
+
+    def convert(options, **others):
+        seen.update(options)
+        return 0
+
+    arguments = ["convert", "m:f", "-o", "m.onnx", *flags]
+    assert _core.run_command(arguments, {"convert": convert}) == 0
+    assert (
+        seen.items()
+        >= {
+            "opset": "auto",
+            "raise_": False,
+            "without_rules": ["rope", "norm"],
+            "functions": "auto",
+            "unroll_layers": 3,
+            "precision": "f16",
+            "exact": True,
+        }.items()
+    )
 
 
 def test_a_function_of_a_module(folder):

@@ -18,6 +18,7 @@ import numpy as np
 
 import jaxport
 from jaxport import _core
+from jaxport.session import watched
 
 CONVERSIONS = int(os.environ.get("JAXPORT_CONVERSIONS", "200"))  # make test-leaks has 1,000
 W = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
@@ -63,7 +64,8 @@ def test_other_threads_run_while_the_compiler_works():
         sys.setswitchinterval(100)  # only who releases the lock lets the other thread run
         thread.start()
         begin = time.perf_counter()
-        _core.compile(module, 23, "m", True, "auto", [], "onnxruntime", {})
+        with watched() as session:
+            _core.compile(session, module, {}, {})
         end = time.perf_counter()
     finally:
         sys.setswitchinterval(interval)

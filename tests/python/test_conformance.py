@@ -14,7 +14,7 @@ import pytest
 from jax import lax
 from jax.extend.core import Primitive
 
-from conformance import drop_in, jax2onnx_cases, report
+from conformance import drop_in, jax2onnx_cases, report, sizes
 from conformance.outcome import Known, Outcome, explanation, known_list
 from conformance.results import Results, of_jaxport
 from conformance.source import SOURCES
@@ -120,8 +120,8 @@ def sized(name: str, **ops: int) -> Outcome:
 
 def test_a_model_is_compared_with_that_of_jax2onnx() -> None:
     ours = [sized("a", Add=3, Mul=1), sized("b", Add=1), sized("c", Add=1)]
-    theirs = {"a": sized("a", Add=2), "b": sized("b", Add=4, Mul=4)}
-    comparison = drop_in.Comparison(ours, theirs)
+    theirs = {"a": "2 Add", "b": "4 Add, 4 Mul", "c": sizes.NONE}
+    comparison = drop_in.Comparison(ours, sizes.Sizes("0.17.1", 23, theirs))
     assert comparison.summary() == [
         "at most as many nodes as jax2onnx in 1 of 2 cases (50.0%)",
         "0.13 times as many in the geometric mean over the 1 cases in which jax2onnx has 8 nodes "
@@ -131,6 +131,36 @@ def test_a_model_is_compared_with_that_of_jax2onnx() -> None:
     page = comparison.page(ours, [], 23)
     assert "| primitives.lax | 3 | 3 | 1 | 0 | 1 |  |" in page
     assert "| 1 | not looked at yet | a | 4, 2: +1 Add, +1 Mul |" in page
+
+
+def test_sizes_of_other_models_are_kept_as_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "sizes.txt"
+    found = [
+        ("p/b_f64", {"Add": 1}),
+        ("p/b", {"Add": 1}),
+        ("p/a", {}),
+        ("p/a_f64", {"Mul": 2, "Add": 1}),
+        ("p/c", None),
+        ("p/c_f64", {"Add": 1}),
+    ]
+    sizes.write(found, 23, path, "0.17.1")
+    assert path.read_text().splitlines() == [
+        "# jax2onnx 0.17.1 opset 23",
+        "p/a:",
+        "p/a_f64: Add, 2 Mul",
+        "p/b: Add",
+        "p/c: no model",
+        "p/c_f64: Add",
+    ]
+    again = sizes.read(path)
+    assert (again.version, again.opset) == ("0.17.1", 23)
+    assert [(name, again.ops(name)) for name, _ in found] == found
+    assert again.ops("p/d") is None
+
+
+def test_the_sizes_are_of_the_version_that_is_installed() -> None:
+    pins = (Path(__file__).parents[2] / "requirements" / "bench.txt").read_text()
+    assert f"jax2onnx=={sizes.read().version}" in pins
 
 
 @pytest.mark.parametrize(

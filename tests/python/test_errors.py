@@ -74,7 +74,15 @@ def test_what_the_first_problem_hides_is_listed():
     assert error.message == "primitive 'weave' has no form for complex numbers"
     assert f"test_errors.py:{fn.__code__.co_firstlineno + 1} in " in error.source
     assert "turned = weave(lax.complex(x, x))" in str(error)
-    assert "also missing in this model: knot (1 use), router (1 use), tangle (1 use)" in str(error)
+    lines = str(error).splitlines()
+    first = fn.__code__.co_firstlineno
+    at = next(i for i, line in enumerate(lines) if f"test_errors.py:{first + 2} in " in line)
+    assert lines[at].startswith("  also at ")
+    assert lines[at].endswith("  chosen = lax.cond(x[0] > 0, router, tangle, x)")
+    assert sorted(lines[at + 1 : at + 3]) == ["    router (1 use)", "    tangle (1 use)"]
+    knot_line = body.__code__.co_firstlineno + 1
+    at = next(i for i, line in enumerate(lines) if f"test_errors.py:{knot_line} in " in line)
+    assert lines[at + 1] == "    knot (1 use)"
 
 
 def test_refused_parameters_do_not_hide_what_is_missing(monkeypatch):
@@ -83,7 +91,8 @@ def test_refused_parameters_do_not_hide_what_is_missing(monkeypatch):
     assert error.code == "E077"
     assert "ZeroDivisionError" in error.message
     assert isinstance(error.__cause__, ZeroDivisionError)
-    assert "also missing in this model: tangle (2 uses)" in str(error)
+    assert "also at " in str(error)
+    assert "\n    tangle (2 uses)\n" in str(error)
     assert "router(x)" in str(error)
 
 
@@ -95,7 +104,7 @@ def test_a_decomposition_that_uses_itself_names_the_line(monkeypatch):
         "the decomposition of primitive 'router' uses itself",
     )
     assert "test_errors.py:" in error.source
-    assert "also missing in this model: tangle (1 use)" in str(error)
+    assert "\n    tangle (1 use)\n" in str(error)
 
 
 def test_what_no_result_needs_is_not_missing():
@@ -121,6 +130,33 @@ def test_a_primitive_inside_a_library_names_both_lines(tmp_path, monkeypatch):
     assert f"test_errors.py:{fn.__code__.co_firstlineno + 1} in " in error.source
     assert ":  return tied(tangle, x)\n" in str(error)
     assert "\n  through knotlib.py:2 in tied\n" in str(error)
+
+    def both(x):
+        first = router(x)
+        return first + tied(tangle, x) + tied(tangle, -x)
+
+    error = error_of(both, [(8,)])
+    assert "\n    tangle (2 uses), through knotlib.py:2 in tied\n" in str(error)
+
+
+def test_everything_that_is_refused_is_told_at_once():
+    """What only the stages find too, each with its reason and its way out."""
+
+    def fn(x):
+        first = router(x)
+        second = lax.approx_max_k(x, 2, aggregate_to_topk=False)[0].sum()
+        third = jax.pure_callback(np.sin, x, x)
+        return first + second + third
+
+    error = error_of(fn, [(8,)])
+    first, text = fn.__code__.co_firstlineno, str(error)
+    assert f"test_errors.py:{first + 1} in " in error.source
+    for line, reason in (
+        (2, "approx_top_k (1 use): primitive 'approx_top_k'"),
+        (3, "pure_callback"),
+    ):
+        place = text.index(f"also at test_errors.py:{first + line} in ")
+        assert reason in text[place:]
 
 
 @pytest.mark.skipif(not hasattr(jax, "new_ref"), reason="an older JAX")

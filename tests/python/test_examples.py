@@ -2,6 +2,10 @@
 """Every example runs and gives what JAX gives."""
 
 import importlib
+import importlib.util
+import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,9 +40,32 @@ def test_loops_in_the_model(name, tolerance):
     assert ops_of(results["model"].to_proto().graph) & {"Loop", "Scan"}
 
 
-def test_a_policy_balances_the_pole():
+def test_a_chain_falls_as_in_jax():
+    results = results_of("physics")
+    np.testing.assert_allclose(results["have"], results["want"], atol=1e-3)
+    assert ops_of(results["model"].to_proto().graph) & {"Loop", "Scan"}
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("gymnax") is None, reason="requirements/examples.txt is not installed"
+)
+def test_a_policy_has_the_same_return():
     results = results_of("policy")
-    assert results["have"] == results["want"] == 300
+    assert results["have"] == results["want"]
+    assert np.mean(results["have"]) > 300
+
+
+def has_header():
+    """Debian 12 has no package of ONNX Runtime for C++; Debian 13 has."""
+    command = ["pkg-config", "--exists", "libonnxruntime"]
+    return shutil.which("pkg-config") and subprocess.run(command, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not has_header(), reason="libonnxruntime-dev is missing; make test-cpp has it")
+def test_a_program_in_cpp(tmp_path):
+    importlib.import_module("examples.cpp.__main__").write(tmp_path)
+    script = Path(__file__).parents[2] / "examples" / "cpp" / "run.sh"
+    subprocess.run([script, tmp_path], check=True)
 
 
 def test_five_frameworks_have_one_graph():

@@ -10,7 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from examples.dinov3.checkpoint import CheckpointError, read_safetensors, write_safetensors
+from examples.dinov3.checkpoint import (
+    CheckpointError,
+    read_pth,
+    read_safetensors,
+    write_safetensors,
+)
 
 from fuzz.files.mutate import encoded, message, mutated_bytes, mutated_model, mutated_text
 
@@ -73,6 +78,19 @@ def test_a_damaged_checkpoint_is_read_or_refused(tmp_path):
         except CheckpointError:
             refused += 1
     assert 30 < refused < 300
+
+
+def test_a_damaged_pth_file_is_read_or_refused(tmp_path):
+    whole = (Path(__file__).parent / "data" / "dinov3" / "meta_vit.pth").read_bytes()
+    path, rng, refused = tmp_path / "model.pth", random.Random(3), 0
+    for _ in range(100):
+        path.write_bytes(mutated_bytes(whole, [whole], rng))
+        try:
+            for array in read_pth(path).values():
+                np.asarray(array).tobytes()
+        except CheckpointError:
+            refused += 1
+    assert refused > 10
 
 
 @pytest.mark.parametrize(

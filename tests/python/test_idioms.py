@@ -72,7 +72,7 @@ ACTIVATIONS = [
     activation("sparse_sigmoid", jax.nn.sparse_sigmoid, "HardSigmoid"),
     activation("another slope", lambda x: jnp.clip(0.25 * x + 0.5, 0, 1), "HardSigmoid"),
     activation("sparse_plus", jax.nn.sparse_plus, None),
-    activation("squareplus", jax.nn.squareplus, "Mul Add Sqrt Add Div"),
+    activation("squareplus", jax.nn.squareplus, "Mul Add Sqrt Mean"),
     activation("glu", jax.nn.glu, "Split Sigmoid Mul"),
     activation(
         "prelu", lambda x: jnp.where(x >= 0, x, SLOPES * x), "GreaterOrEqual Mul Where", also=[]
@@ -87,12 +87,6 @@ ACTIVATIONS = [
 ]
 if hasattr(nnx, "PReLU"):  # Flax 0.12
     ACTIVATIONS.append(activation("nnx prelu", nnx.PReLU(), "LeakyRelu", also=[]))
-
-LOG_SUM_EXP = "ReduceMax Clip Reshape Sub Exp ReduceSum Log Add"
-REDUCTIONS = [
-    idiom("logsumexp", lambda x: jax.nn.logsumexp(x, -1), X, LOG_SUM_EXP, OTHER_FLOATS),
-    idiom("logsumexp of all", jax.scipy.special.logsumexp, X, LOG_SUM_EXP.replace("Reshape ", "")),
-]
 
 IMAGE = [f32(2, 8, 8, 3)]
 NHWC = "Transpose {} Transpose"
@@ -536,7 +530,15 @@ SHAPES = [
     ),
 ]
 
-TABLES = [*ACTIVATIONS, *REDUCTIONS, *POOLS, *PADDED, *INDICES, *UPDATES, *DYNAMIC, *SHAPES]
+TABLES = [
+    *ACTIVATIONS,
+    *POOLS,
+    *PADDED,
+    *INDICES,
+    *UPDATES,
+    *DYNAMIC,
+    *SHAPES,
+]
 
 
 @parity([rows for rows, _ in TABLES])
@@ -570,12 +572,4 @@ def test_an_op_that_onnx_runtime_runs_slowly_is_left_to_other_runtimes(fn, op):
     model = jaxport.to_onnx(fn, [(4, 8)], target="onnx")
     assert [node.op_type for node in model.graph.node] == [op]
     equal, message = jaxport.allclose(fn, model, [np.linspace(-3, 3, 32).reshape(4, 8)], rtol=1e-6)
-    assert equal, message
-
-
-def test_logsumexp_of_infinities_is_jax_s():
-    inf = np.inf
-    x = np.array([[-inf, -inf], [inf, 0], [inf, -inf], [-inf, 0], [np.nan, 0]], np.float32)
-    model = jaxport.to_onnx(lambda x: jax.nn.logsumexp(x, -1), [(5, 2)])
-    equal, message = jaxport.allclose(lambda x: jax.nn.logsumexp(x, -1), model, [x], rtol=1e-6)
     assert equal, message

@@ -189,7 +189,8 @@ NARROW = [
     ("scale that f16 holds", exact_scale, [X16], 0, 2),
     ("scale that f16 does not hold", inexact_scale, [X16], 2, 2),
     ("scale after the rounding", scaled_later, [X16, SCALE16], 3, 0),
-    ("symbolic", widened, [f16("B", "D"), f16("D")], 0, 3),
+    # ONNX Runtime 1.23 has no norm over one element: an If has another form for that, with a Cast.
+    ("symbolic", widened, [f16("B", "D"), f16("D")], 1, 3),
     ("rms", rms_widened, [X16, SCALE16], 0, 3),
     ("bf16", widened, [bf16(2, 5, 8)], 2, 0),
 ]

@@ -10,6 +10,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import onnx
 import pytest
 
 import jaxport
@@ -64,6 +65,38 @@ def test_a_browser(tmp_path):
 
 
 @needs_web
+@pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium")
+def test_webgpu(tmp_path):
+    path = saved(tmp_path, lambda x: jax.nn.gelu(x) @ jnp.ones((3, 5)))
+    fits, message = jaxport.allclose_onnxruntime_web(path, [(4, 3)], runner="webgpu")
+    assert fits, message
+
+
+@needs_web
+def test_bfloat16_crosses_the_border_as_f32(tmp_path):
+    path = saved(tmp_path, lambda x: x * x, [jax.ShapeDtypeStruct((3,), jnp.bfloat16)])
+    session = runtime.open_session(path)
+    assert [value.type for value in session.get_inputs()] == ["tensor(float)"]
+    fits, message = jaxport.allclose_onnxruntime_web(path, [np.ones(3, np.float32)])
+    assert fits, message
+
+
+def test_the_mode_is_a_target(tmp_path):
+    inputs = [jax.ShapeDtypeStruct((3,), jnp.bfloat16)]
+    wanted = {"onnxruntime": "onnxruntime-web>=1.23", "onnxruntime>=1.28": "onnxruntime>=1.28"}
+    for target, requires in wanted.items():
+        model = jaxport.to_onnx(
+            mlp, [(4, 3)], return_mode="model", export_mode="web", target=target
+        )
+        assert model.requires == requires
+    model = jaxport.to_onnx(lambda x: x, inputs, export_mode="web")
+    kinds = [
+        value.type.tensor_type.elem_type for value in [*model.graph.input, *model.graph.output]
+    ]
+    assert kinds == [onnx.TensorProto.FLOAT] * 2
+
+
+@needs_web
 def test_a_model_that_does_not_load(tmp_path, monkeypatch):
     path = saved(tmp_path)
     session = runtime.open_session(path)
@@ -85,4 +118,4 @@ def test_what_is_missing_is_said(tmp_path, monkeypatch):
 def test_an_unknown_runner():
     fits, message = jaxport.allclose_onnxruntime_web("model.onnx", [(4, 3)], runner="safari")
     assert not fits
-    assert message == "there is no runner 'safari'; use 'node' or 'chrome'"
+    assert message == "there is no runner 'safari'; use 'node', 'chrome' or 'webgpu'"

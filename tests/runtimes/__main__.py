@@ -1,119 +1,76 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a fixed set of models on many versions of ONNX Runtime and compares them with JAX.
+"""Runs a fixed set of models on many runtimes and versions, and compares them with JAX.
 
     PYTHONPATH=tests:tests/python:tools python -m runtimes              450 models; docs/runtimes.md
     PYTHONPATH=tests:tests/python:tools python -m runtimes --models 60  a sample; nothing is written
 
-Exit code 1: a model does not load or does not agree where KNOWN does not say so.
+With --places some places are run again; the page has the last run of the others.
+Exit code 1: a model does not load or does not agree, and causes.py does not say why.
 """
 
 from __future__ import annotations
 
 import argparse
-import collections
+import itertools
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
-from runtime_versions import FOLDER, RELEASES, ROOT
+from runtime_versions import FOLDER, ROOT
+
+from runtimes.page import Outcomes, page, surprises, unused
+from runtimes.places import places
 
 PAGE = ROOT / "docs" / "runtimes.md"
-VERSIONS = ("1.17", "1.20", "1.23", "1.25", "1.28", "1.30", "1.31")
 LONG = 450
 # The kinds of programs with JAX_ENABLE_X64: JAX's own cases, and our networks and control flow.
 KINDS = ("1", "0")
 
-# Part of the name of a program, versions, and why it is so.
-KNOWN = [
-    (
-        "symbolic features [LayerNormalization]",
-        ("1.23",),
-        "1.21 to 1.23 refuse a LayerNormalization over one element, which a symbolic size may be",
-    ),
-]
 
-Outcomes = dict[str, dict[str, tuple[str, str]]]  # program, version -> kind, detail
+def folder_of(kind: str, count: int) -> Path:
+    return FOLDER / (f"models-{kind}" if count >= LONG else f"sample-{kind}")
 
 
-def outcomes_of(kind: str, count: int, versions: list[str]) -> Outcomes:
-    folder = FOLDER / f"models-{kind}"
-    command = [sys.executable, "-m", "runtimes.run", str(folder), str(count), "onnxruntime"]
-    env = {**os.environ, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": kind}
-    run = subprocess.run([*command, *versions], env=env, stdout=subprocess.PIPE, check=True)
-    answer: Outcomes = json.loads(run.stdout)
-    return answer
+def run(count: int, keys: list[str]) -> None:
+    for kind in KINDS:
+        folder = folder_of(kind, count)
+        command = [sys.executable, "-m", "runtimes.run", str(folder), str(count // len(KINDS))]
+        env = {**os.environ, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": kind}
+        subprocess.run([*command, *keys], env=env, check=True)
 
 
-def reason(program: str, version: str) -> str | None:
-    for part, versions, why in KNOWN:
-        if part in program and version in versions:
-            return why
-    return None
-
-
-def cell(text: str) -> str:
-    """The beginning of a text, fit for a table."""
-    return " ".join(text.split())[:120].replace("|", "\\|")
-
-
-def page(outcomes: Outcomes, versions: list[str]) -> str:
-    """docs/runtimes.md."""
-    lines = [
-        "# Runtimes",
-        "",
-        f"Written by `make runtimes`: {len(outcomes)} programs (JAX's own cases with 64-bit types,",
-        'networks, control flow, symbolic sizes), converted with `target="onnxruntime"` for the',
-        "newest opset up to 23 that a version loads, run in ONNX Runtime on the CPU, and compared",
-        "with JAX at the tolerances of the tests.",
-        "",
-        "| ONNX Runtime | models | load | agree | not compared |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    for version in versions:
-        kinds = collections.Counter(of[version][0] for of in outcomes.values())
-        total = sum(kinds.values())
-        loaded = total - kinds["not loadable"]
-        lines.append(
-            f"| {RELEASES[version]} | {total} | {loaded} | {kinds['ok']} | {kinds['loads']} |"
-        )
-    lines += [
-        "",
-        "Not compared: the Python package of 1.17 has no way to feed bfloat16 and 8-bit floats.",
-        "These models were loaded only.",
-        "",
-    ]
-    rows = [
-        f"| {RELEASES[version]} | {cell(name)} | {kind} | {reason(name, version) or cell(detail)} |"
-        for name, of in outcomes.items()
-        for version, (kind, detail) in of.items()
-        if kind not in ("ok", "loads")
-    ]
-    if rows:
-        lines += ["| ONNX Runtime | program | | why |", "|---|---|---|---|", *rows, ""]
-    return "\n".join(lines)
+def known_outcomes(count: int, keys: Iterable[str]) -> Outcomes:
+    """Those of the last run of each place."""
+    outcomes: Outcomes = {}
+    for kind, key in itertools.product(KINDS, keys):
+        path = folder_of(kind, count) / f"{key}.json"
+        answer = json.loads(path.read_text()) if path.exists() else {}
+        for program, outcome in answer.items():
+            outcomes.setdefault(program, {})[key] = outcome
+    return outcomes
 
 
 def main() -> int:
+    known = places()
     parser = argparse.ArgumentParser(prog="runtimes", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--models", type=int, default=LONG)
-    parser.add_argument("--versions", nargs="+", default=list(VERSIONS), choices=list(RELEASES))
+    parser.add_argument("--places", nargs="+", default=list(known), choices=list(known))
     given = parser.parse_args()
-    outcomes: Outcomes = {}
-    for kind in KINDS:
-        outcomes |= outcomes_of(kind, given.models // len(KINDS), given.versions)
-    surprises = [
-        f"{version} {name}: {kind} {detail}"
-        for name, of in outcomes.items()
-        for version, (kind, detail) in of.items()
-        if kind not in ("ok", "loads") and reason(name, version) is None
-    ]
-    text = page(outcomes, given.versions)
-    print(text, *surprises, sep="\n")
-    if given.models >= LONG and given.versions == list(VERSIONS):
-        Path(PAGE).write_text(text)
-    return 1 if surprises else 0
+    run(given.models, given.places)
+    is_whole = given.models >= LONG
+    outcomes = known_outcomes(given.models, known if is_whole else given.places)
+    wanted = [place for key, place in known.items() if any(key in of for of in outcomes.values())]
+    text = page(outcomes, wanted)
+    print(text)
+    wrong = surprises(outcomes, wanted)
+    if is_whole:
+        wrong += unused(outcomes, wanted)
+        PAGE.write_text(text)
+    print(*wrong, sep="\n", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -13,9 +13,11 @@ from typing import Any
 
 import jax
 import numpy as np
+import onnx
 
 from conformance.case import Program
 from jaxport import _core, _jax, lowering, runtime, to_onnx
+from jaxport.session import watched
 
 Make = Callable[[], Program]
 RUNNER_DTYPES = {str(dtype): number for number, dtype in runtime._EXTENDED.items()}
@@ -76,25 +78,80 @@ def _program(fn: Callable[..., Any], specs: Sequence[Any], tolerance: str) -> Pr
     return Program(fn, structs(specs), feeds, lambda: run_jax(fn, arrays), difference)
 
 
-def write_models(program: Program, opsets: Sequence[int], target: str, stem: Path) -> None:
-    """One model for each opset, "stem.23.onnx", and the inputs of all of them."""
-    options = {"opset": opsets[0], "target": target, "return_mode": "model", **program.options}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # libraries about each other
-        model = to_onnx(program.fn, program.inputs, **options)
-    model.save(f"{stem}.{opsets[0]}.onnx")
-    for opset in opsets[1:]:
-        _core.compile(
-            model._module, opset, "jax_model", True, "auto", [], target, lowering.functions()
-        ).save(
-            f"{stem}.{opset}.onnx", external_threshold=2**62, inline_limit=2**31,
-            source_locations=True,
-        )  # fmt: skip
-    np.savez(f"{stem}.npz", **dict(_raw(i, array) for i, array in enumerate(program.arguments)))
+class Models:
+    """A program that was traced once, its models for several targets, and its inputs.
+
+    "stem.target.23.onnx" and "stem.npz"; "stem.target.23.f32.onnx" and "stem.f32.npz" have f32
+    where the border of the model has bfloat16 or floats of 8 bits.
+    """
+
+    def __init__(self, program: Program, stem: Path) -> None:
+        self._stem = stem
+        options = {"return_mode": "model", **program.options}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # libraries about each other
+            self._module = to_onnx(program.fn, program.inputs, **options)._module
+        arrays = [np.asarray(array) for array in program.arguments]
+        self._inputs(".npz", arrays)
+        self._inputs(".f32.npz", [as_f32(array) for array in arrays])
+
+    def write(self, target: str, opset: int) -> None:
+        choices = {"opset": opset, "target": target}
+        path = f"{self._stem}.{target}.{opset}"
+        with watched() as session:
+            compiled = _core.compile(session, self._module, choices, lowering.functions())
+            compiled.save(
+                session,
+                f"{path}.onnx",
+                external_threshold=2**62,
+                inline_limit=2**31,
+                source_locations=True,
+            )
+        onnx.save(with_f32_border(onnx.load(f"{path}.onnx")), f"{path}.f32.onnx")
+
+    def _inputs(self, suffix: str, arrays: Sequence[np.ndarray]) -> None:
+        raw = dict(_raw(i, array) for i, array in enumerate(arrays))
+        np.savez(f"{self._stem}{suffix}", **raw)
 
 
-def _raw(index: int, array: Any) -> tuple[str, np.ndarray]:
-    array = np.asarray(array)
+def as_f32(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float32) if str(array.dtype) in RUNNER_DTYPES else array
+
+
+def with_f32_border(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The same model, which takes and gives f32 for dtypes that a runtime cannot be fed."""
+    graph = model.graph
+    for values, is_input in ((graph.input, True), (graph.output, False)):
+        for value in values:
+            kind = value.type.tensor_type.elem_type
+            if kind not in runtime._EXTENDED:
+                continue
+            inner = f"{value.name}_small"
+            names = [value.name, inner] if is_input else [inner, value.name]
+            rename(graph, value.name, inner)
+            to = kind if is_input else onnx.TensorProto.FLOAT
+            cast = onnx.helper.make_node("Cast", names[:1], names[1:], to=to)
+            graph.node.insert(0 if is_input else len(graph.node), cast)
+            value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    return model
+
+
+def rename(graph: onnx.GraphProto, old: str, new: str) -> None:
+    """In all nodes, those of bodies included; the border keeps its name."""
+    for node in graph.node:
+        for names in (node.input, node.output):
+            for i, name in enumerate(names):
+                if name == old:
+                    names[i] = new
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                rename(body, old, new)
+                for value in body.output:
+                    if value.name == old:
+                        value.name = new
+
+
+def _raw(index: int, array: np.ndarray) -> tuple[str, np.ndarray]:
     number = RUNNER_DTYPES.get(str(array.dtype))
     if number is None:
         return str(index), array

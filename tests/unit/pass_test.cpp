@@ -102,7 +102,16 @@ class PassTest : public ::testing::Test {
 
 TEST_F(PassTest, every_pass_says_whether_it_changed_something) {
   // Nodes become equal when constants are shared, and dead when others take their place.
-  for (const Pass& pass : pipeline()) EXPECT_GT(pass.run(model), 0u) << pass.name;
+  // What makes one short op of several has nothing to do here: tests/golden/pass has its cases.
+  for (const Pass& pass : pipeline()) {
+    const std::string_view name = pass.name;
+    const bool is_short =
+        name == "make_means" || name == "make_one_hots" || name == "make_short_reductions";
+    const std::size_t changes = pass.run(model);
+    if (!is_short) {
+      EXPECT_GT(changes, 0u) << pass.name;
+    }
+  }
   run_all(model);
   for (const Pass& pass : pipeline()) EXPECT_EQ(pass.run(model), 0u) << pass.name;
 }

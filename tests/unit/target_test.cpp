@@ -80,16 +80,21 @@ TEST(Runs, keeps_fusions_by_default) {
 TEST(TargetName, says_runtime_and_versions) {
   EXPECT_EQ(target_from_name("onnx"), Target::kOnnx);
   EXPECT_EQ(target_from_name("onnxruntime"), Target::kOnnxRuntime);
-  EXPECT_EQ(target_from_name("onnxruntime-web"), Target::kOnnxRuntime);
+  EXPECT_EQ(target_from_name("onnxruntime-web"), (Target{.runtime = Runtime::kOnnxRuntimeWeb}));
   EXPECT_EQ(target_from_name("onnxruntime>=1.28"), (Target{.oldest = 128}));
-  EXPECT_EQ(target_from_name("onnxruntime-web==1.20.1"), (Target{.oldest = 120, .newest = 120}));
+  EXPECT_EQ(target_from_name("onnxruntime-web==1.20.1"),
+            (Target{Runtime::kOnnxRuntimeWeb, 120, 120}));
+  EXPECT_EQ(target_from_name("onnxruntime-web>=1.28"),  // between two versions that are known
+            (Target{Runtime::kOnnxRuntimeWeb, 128, kOpen}));
+  EXPECT_EQ(target_from_name("openvino==2026.4"), (Target{Runtime::kOpenVino, 202604, 202604}));
 }
 
 TEST(TargetName, unknown_ones_are_refused) {
   for (std::string_view name :
        {"webgpu", "onnxruntime>=", "onnxruntime>=1", "onnxruntime>=1.", "onnxruntime==1.2O",
-        "onnxruntime==1.20.1.2", "onnxruntime==1.16", "onnxruntime==2.0", "onnxruntime>1.20",
-        "onnxruntime 1.20", "onnx>=1.20", "ONNXRuntime", ""}) {
+        "onnxruntime==1.20.1.2", "onnxruntime==1.16", "onnxruntime>=1.16", "onnxruntime==2.0",
+        "openvino==2023.1", "onnxruntime>1.20", "onnxruntime 1.20", "onnx>=1.20", "ONNXRuntime",
+        ""}) {
     EXPECT_THROW(target_from_name(name), Error) << name;
   }
 }
@@ -167,7 +172,7 @@ TEST(Fit, looks_into_bodies) {
   add_larger(inner, x, "a");
   outer.output(x, "b");
   op.output(op.If(p, onnx::Args{{"then_branch", taken}, {"else_branch", other}}), "y");
-  const Fit found = fit(model);
+  const Fit found = fit(model, Runtime::kOnnxRuntime);
   EXPECT_EQ(found.needed(), 124);
   EXPECT_EQ(found.versions.front().misfits.at(0).what, "opset 23 is too new");
 }
@@ -186,7 +191,7 @@ TEST(Fit, looks_into_functions) {
     function.body.nodes.push_back(node_of("Max", "", {last - 1, last - 1}, {last - 2}));
     model.functions.push_back(function);
     model.graph.nodes.push_back(node_of("larger", "mine", {x.id()}, {last}));
-    EXPECT_EQ(fit(model).needed(), version) << name_of(dtype);
+    EXPECT_EQ(fit(model, Runtime::kOnnxRuntime).needed(), version) << name_of(dtype);
   }
 }
 
@@ -195,10 +200,10 @@ TEST(Fit, says_what_it_does_not_know) {
   Builder op(model, 23);
   const Value x = op.input("x", {DType::kI8, Dims{3}});
   model.graph.nodes.push_back(node_of("Gelu", "com.microsoft", {x.id()}, {}));
-  const Fit found = fit(model);
+  const Fit found = fit(model, Runtime::kOnnxRuntime);
   EXPECT_EQ(found.needed(), 123);
   EXPECT_THAT(found.notes,
-              ::testing::ElementsAre("1 node of domain 'com.microsoft' was not checked"));
+              ::testing::ElementsAre("1 node of domain 'com.microsoft' was not checked: Gelu"));
 }
 
 TEST(Fit, knows_products_of_f64_that_are_merged) {
@@ -207,9 +212,9 @@ TEST(Fit, knows_products_of_f64_that_are_merged) {
     Builder op(model, 23);
     const Value x = op.input("x", {dtype, Dims{2, 3, 3}});
     op.output(op.MatMul(op.Transpose(x, onnx::Args{{"perm", {0, 2, 1}}}), x), "y");
-    EXPECT_EQ(fit(model).needed(), version) << name_of(dtype);
+    EXPECT_EQ(fit(model, Runtime::kOnnxRuntime).needed(), version) << name_of(dtype);
     avoid_faults(model, Target::kOnnxRuntime);
-    EXPECT_EQ(fit(model).needed(), 123) << name_of(dtype);
+    EXPECT_EQ(fit(model, Runtime::kOnnxRuntime).needed(), 123) << name_of(dtype);
   }
 }
 
@@ -219,7 +224,7 @@ TEST(Fit, knows_ops_without_kernels) {
     Model model;
     Builder op(model, 23, onnx::DTypeRule::kAny);
     op.output(op.Mish(op.input("x", {dtype, Dims{3}})), "y");
-    EXPECT_EQ(fit(model).needed(), version) << name_of(dtype);
+    EXPECT_EQ(fit(model, Runtime::kOnnxRuntime).needed(), version) << name_of(dtype);
   }
 }
 

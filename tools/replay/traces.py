@@ -16,9 +16,7 @@ from pathlib import Path
 from replay.version import FOLDER, ROOT, ReplayError, Version
 
 # What a version makes of a program before it compiles it, and how that is written and read.
-TRACING = [
-    *("python/jaxport", "src/bind", "src/front", "src/dim", "src/support", "src/compile/missing.h")
-]
+TRACING = [*("python/jaxport", "src/bind", "src/front", "src/dim", "src/support")]
 # Which programs there are: always those of the working tree.
 CORPUS = [
     *("tests/python/raising", "tests/python/support", "tests/python/test_models.py"),

@@ -16,7 +16,7 @@ import numpy as np
 from .. import _jax, agreement
 from ..call import TO_NCHW, Images
 from ..errors import ConversionError, first_line
-from ..frameworks import Program
+from ..frameworks import Program, program_of
 from ..inputs import Arguments, Inputs, is_array, is_input, read_inputs, spec_leaves
 from ..record import bound, record
 
@@ -103,6 +103,18 @@ class Question:
         kind = "given" if any(map(is_array, _all_leaves(self.inputs))) else "generated"
         named = dict(zip(names, feeds, strict=True))
         return Case(dict(sizes), kind, recorded.jaxpr, arrays, named)
+
+
+def question_of(
+    fn: Callable[..., Any],
+    inputs: Inputs,
+    params: Mapping[str, Any] | None,
+    images: Images,
+    double_precision: bool,
+) -> Question:
+    """What to_onnx was asked."""
+    dtype = jnp.float64 if double_precision else jnp.float32
+    return Question(program_of(fn), inputs, params or {}, images, dtype)
 
 
 def choices(symbols: Sequence[str], sizes: Sizes | None) -> list[dict[str, int]]:

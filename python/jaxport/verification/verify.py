@@ -11,18 +11,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
-import jax.numpy as jnp
-
 from .. import _core, _jax, runtime
 from ..comparison import numpy_dtype
 from ..errors import ConversionError, first_line
-from ..frameworks import program_of
 from ..inputs import Inputs
 from ..model import Model
-from .cases import Array, Case, Question, Sizes, choices, inputs_of, why_skipped
+from .cases import Array, Case, Question, Sizes, choices, inputs_of, question_of, why_skipped
 from .certificate import external_sha256_of, sha256_of, write_certificate
 from .diagnosis import Diagnosis, diagnose
 from .exact import rounding_explains
+from .layers import NodeError, errors_of_nodes
 from .results import Check, Output, Verdict, Verification
 
 
@@ -65,12 +63,11 @@ def verify(
     Raises:
         ConversionError: when fn cannot be called so, or the model has other inputs.
     """
-    dtype = jnp.float64 if enable_double_precision else jnp.float32
     images = (tuple(inputs_as_nchw or ()), tuple(outputs_as_nchw or ()))
     with _jax.double_precision(enable_double_precision), _loadable(model) as model:
         session = runtime.open_session(model)
         given = inputs_of(session, numpy_dtype) if inputs is None else inputs
-        question = Question(program_of(fn), given, input_params or {}, images, dtype)
+        question = question_of(fn, given, input_params, images, enable_double_precision)
         runs = [_run(question, choice, session) for choice in choices(question.symbols(), sizes)]
         _refuse_nothing(runs)
         diagnosis = Diagnosis()
@@ -107,6 +104,29 @@ def _loadable(model: Any) -> Iterator[Any]:
         return
     with tempfile.TemporaryDirectory() as folder:
         yield model.save(os.path.join(folder, "model.onnx"))
+
+
+def layer_errors(
+    fn: Callable[..., Any],
+    model: Any,
+    inputs: Inputs,
+    input_params: Mapping[str, Any] | None = None,
+    *,
+    enable_double_precision: bool = False,
+    inputs_as_nchw: Sequence[int] | None = None,
+    outputs_as_nchw: Sequence[int] | None = None,
+) -> tuple[NodeError, ...]:
+    """How far each node is from JAX, at the smallest sizes that verify() runs."""
+    images = (tuple(inputs_as_nchw or ()), tuple(outputs_as_nchw or ()))
+    with _jax.double_precision(enable_double_precision), _loadable(model) as model:
+        session = runtime.open_session(model)
+        question = question_of(fn, inputs, input_params, images, enable_double_precision)
+        for sizes in reversed(choices(question.symbols(), None)):
+            try:
+                return errors_of_nodes(model, question.case(sizes, session))
+            except ConversionError:  # the program has no meaning at these sizes
+                continue
+    return ()
 
 
 def verified(fn: Callable[..., Any], model: Any, *arguments: Any, **options: Any) -> Verification:

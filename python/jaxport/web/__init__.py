@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import base64
-import json
+import contextlib
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,10 @@ import numpy as np
 from .. import runtime
 from ..agreement import compare, example_arguments, model_feeds
 from ..inputs import Inputs
-from . import browser
+from .browser import Browser
+from .node import Node
 
-_RUNNERS = {"node": "node", "chrome": "chrome", "browser": "chrome"}
+_RUNNERS = {"node": "node", "chrome": "wasm", "browser": "wasm", "webgpu": "webgpu"}
 
 
 def allclose_onnxruntime_web(
@@ -32,7 +32,7 @@ def allclose_onnxruntime_web(
     node_command: str = "node",
     runner: str | None = None,
 ) -> tuple[bool, str]:
-    """Compares ONNX Runtime Web (WebAssembly) with ONNX Runtime: values, shapes and dtypes.
+    """Compares ONNX Runtime Web with ONNX Runtime: values, shapes and dtypes.
 
     Args:
         onnx_model_path: a model in one file, such as to_onnx(..., export_mode="web") writes.
@@ -41,7 +41,8 @@ def allclose_onnxruntime_web(
         rtol, atol: |native - web| <= atol + rtol * |native| must hold everywhere.
         inputs_as_nchw: positions of inputs that are given as (N, H, W, C) and fed as (N, C, H, W).
         node_command: the Node.js to run.
-        runner: "node", or "chrome" for a browser without a window.
+        runner: "node", or "chrome" for a browser without a window; "webgpu" for one that computes
+            with WebGPU what ONNX Runtime can compute there.
 
     The npm package onnxruntime-web is looked up in $NODE_PATH and in the folders node_modules of
     the working directory and its parents.
@@ -51,7 +52,7 @@ def allclose_onnxruntime_web(
     """
     kind = _RUNNERS.get((runner or "node").strip().lower())
     if kind is None:
-        return False, f"there is no runner {runner!r}; use 'node' or 'chrome'"
+        return False, f"there is no runner {runner!r}; use 'node', 'chrome' or 'webgpu'"
     node_modules = _node_modules()
     if node_modules is None:
         return False, "onnxruntime-web is not installed; run `npm install onnxruntime-web`"
@@ -62,16 +63,19 @@ def allclose_onnxruntime_web(
         return False, feeds
     names = [value.name for value in session.get_inputs()]
     expected = list(runtime.run(session, feeds).values())
-    tensors = [_to_json(name, array) for name, array in zip(names, feeds, strict=True)]
-    model = Path(onnx_model_path).resolve()
+    tensors = [to_json(name, array) for name, array in zip(names, feeds, strict=True)]
     try:
-        if kind == "chrome":
-            outputs = browser.run(node_modules, model, tensors)
-        else:
-            outputs = _run_in_node(node_command, node_modules, model, tensors)
+        where: Node | Browser = (
+            Node(node_modules, node_command) if kind == "node" else Browser(node_modules, kind)
+        )
+        with contextlib.closing(where):
+            answer = where.infer(Path(onnx_model_path).resolve(), tensors)
     except (OSError, RuntimeError) as error:
-        return False, f"ONNX Runtime Web cannot run the model: {error}"
-    return compare(expected, dict(map(_from_json, outputs)), rtol, atol)
+        answer = {"error": error}
+    if "error" in answer:
+        return False, f"ONNX Runtime Web cannot run the model: {answer['error']}"
+    outputs = dict(map(from_json, answer["outputs"]))
+    return compare(expected, outputs, rtol, atol)
 
 
 def _node_modules() -> Path | None:
@@ -82,28 +86,13 @@ def _node_modules() -> Path | None:
     return next((f for f in folders if (f / "onnxruntime-web" / "package.json").exists()), None)
 
 
-def _run_in_node(
-    command: str, node_modules: Path, model: Path, tensors: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    script = Path(__file__).parent / "node.mjs"
-    done = subprocess.run(
-        [command, str(script), str(node_modules), str(model)],
-        input=json.dumps(tensors),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip() or f"node ended with {done.returncode}")
-    outputs: list[dict[str, Any]] = json.loads(done.stdout)
-    return outputs
-
-
-def _to_json(name: str, array: np.ndarray[Any, Any]) -> dict[str, Any]:
+def to_json(name: str, array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """An array as infer.mjs takes it."""
     data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
     return {"name": name, "type": array.dtype.name, "dims": array.shape, "data": data}
 
 
-def _from_json(tensor: dict[str, Any]) -> tuple[str, np.ndarray[Any, Any]]:
+def from_json(tensor: dict[str, Any]) -> tuple[str, np.ndarray[Any, Any]]:
+    """Name and values of an array that infer.mjs gave."""
     array = np.frombuffer(base64.b64decode(tensor["data"]), tensor["type"])
     return tensor["name"], array.reshape(tensor["dims"])

@@ -31,15 +31,37 @@ function toBase64(view) {
   return btoa(text);
 }
 
-export async function infer(ort, model, inputs) {
-  const session = await ort.InferenceSession.create(model, { executionProviders: ["wasm"] });
+function feedsOf(ort, inputs) {
   const feeds = {};
   for (const { name, type, dims, data } of inputs) {
-    feeds[name] = new ort.Tensor(type, new kArrays[type](fromBase64(data)), dims);
+    feeds[name] = new ort.Tensor(type, arrayOf(ort, type, fromBase64(data)), dims);
   }
-  const results = await session.run(feeds);
+  return feeds;
+}
+
+// Newer versions of JavaScript have an array for float16, and then ONNX Runtime wants it.
+function arrayOf(ort, type, buffer) {
+  const isNew = type === "float16" && typeof Float16Array !== "undefined";
+  return isNew ? new Float16Array(buffer) : new kArrays[type](buffer);
+}
+
+async function run(ort, session, inputs) {
+  const results = await session.run(feedsOf(ort, inputs));
   return session.outputNames.map((name) => {
     const { type, dims, data } = results[name];
     return { name, type, dims, data: toBase64(data) };
   });
+}
+
+// {outputs}, or {error, loaded}: what failed, and whether the model was loaded by then.
+export async function infer(ort, provider, model, inputs) {
+  let session = null;
+  try {
+    session = await ort.InferenceSession.create(model, { executionProviders: [provider] });
+    return { outputs: await run(ort, session, inputs) };
+  } catch (error) {
+    return { error: String(error?.message ?? error), loaded: session !== null };
+  } finally {
+    await session?.release();
+  }
 }

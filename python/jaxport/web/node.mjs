@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// node node.mjs NODE_MODULES MODEL < inputs.json > outputs.json
+// node node.mjs NODE_MODULES: each line of standard input is {model, inputs}, the path of a model
+// and what infer.mjs takes; the answer is a line, too.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { createInterface } from "node:readline";
 
 import { infer } from "./infer.mjs";
 
-const [nodeModules, model] = process.argv.slice(2);
-const ort = createRequire(nodeModules + "/")("onnxruntime-web");
+const ort = createRequire(process.argv[2] + "/")("onnxruntime-web");
 ort.env.wasm.numThreads = 1;
-const outputs = await infer(ort, readFileSync(model), JSON.parse(readFileSync(0, "utf8")));
-process.stdout.write(JSON.stringify(outputs));
+ort.env.logLevel = "fatal";
+for await (const line of createInterface({ input: process.stdin })) {
+  const { model, inputs } = JSON.parse(line);
+  const answer = await infer(ort, "wasm", readFileSync(model), inputs);
+  process.stdout.write(JSON.stringify(answer) + "\n");
+}
+process.exit(0); // threads of ONNX Runtime may still wait

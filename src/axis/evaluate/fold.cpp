@@ -11,6 +11,7 @@
 #include "axis/evaluate/evaluate.h"
 #include "eval/eval.h"
 #include "jaxport/error.h"
+#include "support/watch.h"
 
 namespace jaxport::axis {
 namespace {
@@ -87,7 +88,7 @@ std::optional<Tensor> fold(const Node& node) {
     return evaluate_node(node, operands, {});
   } catch (const Error& error) {
     // The evaluator does not know this dtype or these parameters: the model computes the value.
-    if (error.code() == "BUG") throw;
+    if (error.code() == "BUG" || error.code() == kLimitCode) throw;
     return std::nullopt;
   }
 }

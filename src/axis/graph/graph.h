@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "front/ir.h"
+#include "front/text.h"
 #include "support/preferences.h"
 
 namespace jaxport::axis {
@@ -267,8 +268,9 @@ std::vector<const Node*> topological(const Program& program);
 // The regions of these nodes, each once, in the order of the nodes; not the regions inside them.
 std::vector<Program*> regions(const Program& program);
 
-std::string print(const Program& program);  // one node a line, for text tests
-void verify(const Program& program);        // JXP-BUG when an invariant is broken
+std::string print(const Program& program);               // one node a line, for text tests
+front::MarkedText print_marked(const Program& program);  // the same, with the nodes' locations
+void verify(const Program& program);                     // JXP-BUG when an invariant is broken
 
 // Values of the outputs for concrete inputs; expands macros with `expand`.
 using Expand = Use (*)(Graph&, const Use&);

@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "axis/graph/graph.h"
 #include "front/text.h"
@@ -46,17 +47,18 @@ class Printer {
   explicit Printer(const Program& program, std::string indent = "")
       : program_(program), indent_(std::move(indent)) {}
 
-  std::string run() {
+  front::MarkedText run() {
     for (const Node* node : topological(program_)) {
       numbers_.emplace(node, numbers_.size());
       print(*node);
     }
     for (std::size_t i = 0; i < program_.outputs.size(); ++i) print_output(i);
-    return std::move(text_);
+    return {std::move(text_), std::move(marks_)};
   }
 
  private:
   void print(const Node& node) {
+    marks_.emplace_back(text_.size(), node.location);
     text_ +=
         fmt::format("{}%{}[{}] = {}", indent_, numbers_.at(&node), pattern(node.out), call(node));
     if (node.prim && node.prim->out.size() > 1) text_ += fmt::format("#{}", node.result);
@@ -84,7 +86,11 @@ class Printer {
     if (!printed_.insert(&prim).second) return;
     for (std::size_t i = 0; i < prim.regions.size(); ++i) {
       text_ += fmt::format("{}  region {}\n", indent_, i);
-      text_ += Printer(*prim.regions[i], indent_ + "    ").run();
+      const front::MarkedText region = Printer(*prim.regions[i], indent_ + "    ").run();
+      for (const auto& [place, location] : region.marks) {
+        marks_.emplace_back(text_.size() + place, location);
+      }
+      text_ += region.text;
     }
   }
 
@@ -134,10 +140,12 @@ class Printer {
   std::unordered_map<const Node*, std::size_t> numbers_;
   std::unordered_set<const PrimInfo*> printed_;  // with its regions
   std::string text_;
+  std::vector<std::pair<std::size_t, front::LocationId>> marks_;  // of nodes
 };
 
 }  // namespace
 
-std::string print(const Program& program) { return Printer(program).run(); }
+std::string print(const Program& program) { return Printer(program).run().text; }
+front::MarkedText print_marked(const Program& program) { return Printer(program).run(); }
 
 }  // namespace jaxport::axis

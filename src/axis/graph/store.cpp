@@ -6,6 +6,7 @@
 
 #include "axis/evaluate/fold.h"
 #include "support/hash.h"
+#include "support/watch.h"
 
 namespace jaxport::axis {
 namespace {
@@ -64,10 +65,13 @@ bool same_edges(const Edges& a, const Edges& b) {
       a, b, [](const Edge& x, const Edge& y) { return x.node == y.node && x.axes == y.axes; });
 }
 
-// Two calls of these are two values even with equal operands.
+// Two calls of these are two values even with equal operands, also where a user lowers them.
 bool is_unique(const PrimInfo& prim) {
   constexpr std::string_view kImpure[] = {"rng_uniform", "pure_callback", "io_callback"};
-  return std::ranges::find(kImpure, prim.eqn.primitive) != std::ranges::end(kImpure);
+  return std::ranges::any_of(kImpure, [&](std::string_view impure) {
+    const std::string_view name = prim.eqn.primitive;
+    return name == impure || (name.starts_with("user.") && name.substr(5) == impure);
+  });
 }
 
 }  // namespace
@@ -146,6 +150,7 @@ std::string path_of(const Node& node) {
 }  // namespace
 
 Use Graph::Impl::make(NodeDraft draft) {
+  watch().poll();
   Numbered numbered = number_operands(draft);
   Pattern context = std::move(numbered.context);
   StoredNode node = to_node(draft, numbered);

@@ -13,6 +13,7 @@
 #include "axis/translate/translate.h"
 #include "front/text.h"
 #include "jaxport/error.h"
+#include "support/watch.h"
 
 namespace jaxport::axis {
 
@@ -145,6 +146,7 @@ std::vector<View> Inliner::run(const front::Function& function, std::vector<View
     throw Error("E032", fmt::format("function '{}' is called with {} arguments for {} parameters",
                                     function.name, arguments.size(), function.params.size()));
   }
+  const Nested level;
   std::vector<View> values(function.values.size());
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!fits(arguments[i], function.type(function.params[i]))) {
@@ -172,6 +174,7 @@ void Inliner::add(const front::Function& function, const front::Eqn& eqn,
   Translation t{*program_.graph, *this, function, eqn, {}};
   for (front::ValueId id : eqn.in) t.in.push_back(values[id]);
   try {
+    watch().add_equation();
     const auto* call = front::find_call(eqn.primitive);
     auto empty = empty_results(t);
     std::vector<View> results = empty  ? *std::move(empty)
@@ -214,6 +217,7 @@ View input_view(Graph& graph, std::size_t index, const front::Type& type, const 
 
 Program build(const front::Module& module, const front::Function& function,
               const Preferences& preferences, const Unrolling& unrolling) {
+  watch().enter("axis");
   Program program;
   program.dims = module.dims;
   program.graph = std::make_shared<Graph>(module.dims);

@@ -112,7 +112,7 @@ Values emit_program(Emission& e, const Values& arguments) {
 
 void set_origin(Emission& e, const Node& node) {
   const front::Location& location = e.plan.facts.program.location(node.location);
-  onnx::Origin origin{front::to_string(location), location.scope};
+  onnx::Origin origin{front::to_string(location), location.scope, node.location};
   // A node that uses a weight is named after the weight's owner: "blocks.3.attn.query". Of several
   // the one with the most axes counts, of equals the last. The weights of a loop are used inside.
   const bool has_body = node.prim && !node.prim->regions.empty();

@@ -8,6 +8,7 @@
 #include "front/text.h"
 #include "jaxport/error.h"
 #include "lower/emit/emission.h"
+#include "lower/lower.h"
 
 namespace jaxport::lower {
 
@@ -57,18 +58,6 @@ std::string_view primitive_of(const axis::Node& node) {
   return node.kind == Kind::kPrim ? std::string_view(node.prim->eqn.primitive) : node.name;
 }
 
-std::string help_for_missing(std::string_view name) {
-  if (name.ends_with("_callback")) {
-    return "a model cannot call Python: compute this part with jax.numpy, or split the program in "
-           "two models there; a check that only raises an error is left out by itself, other "
-           "checks of Equinox with EQX_ON_ERROR=off or EQX_ON_ERROR=nan";
-  }
-  return fmt::format(
-      "rewrite this part with other operations, or say how to compute '{}': "
-      "jaxport.register_decomposition, jaxport.register_lowering",
-      name);
-}
-
 // The first node of the program, then of its regions, that has no row; nullptr when all have one.
 const axis::Node* first_missing(const Plan& plan, int opset) {
   for (const axis::Node* node : plan.facts.order()) {
@@ -86,6 +75,22 @@ const axis::Node* first_missing(const Plan& plan, int opset) {
 
 }  // namespace
 
+std::string missing(std::string_view primitive, int opset) {
+  return fmt::format("no lowering for primitive '{}' at opset {}", primitive, opset);
+}
+
+std::string help_for_missing(std::string_view primitive) {
+  if (primitive.ends_with("_callback")) {
+    return "a model cannot call Python: compute this part with jax.numpy, or split the program in "
+           "two models there; a check that only raises an error is left out by itself, other "
+           "checks of Equinox with EQX_ON_ERROR=off or EQX_ON_ERROR=nan";
+  }
+  return fmt::format(
+      "rewrite this part with other operations, or say how to compute '{}': "
+      "jaxport.register_decomposition, jaxport.register_lowering",
+      primitive);
+}
+
 Arrangement prim_operand(const axis::Node& node, std::size_t i, int opset) {
   const Row* row = find_row(node.prim->eqn.primitive, opset);
   const Ints perm = row ? entry(order_of(node, *row).in, i) : Ints{};
@@ -102,7 +107,7 @@ void report_missing(const Plan& plan, int opset) {
   const axis::Node* first = first_missing(plan, opset);
   if (first == nullptr) return;
   const std::string_view name = primitive_of(*first);
-  Error error("E012", fmt::format("no lowering for primitive '{}' at opset {}", name, opset));
+  Error error("E012", missing(name, opset));
   error.equation(equation_text(*first));
   error.help(help_for_missing(name));
   throw Error(front::located(std::move(error), plan.facts.program.location(first->location)));

@@ -147,11 +147,17 @@ bool is_slow(const Node& node, const Preferences& preferences) {
          elements.value() > Preferences::kFewCubicElements;
 }
 
+// Whether the target takes the setting of `antialias` that gives the weights.
+bool is_heeded(const Node& node, const target::Target& target) {
+  return raise::read<ResizeOp>(node).plain || target::has_antialias(target);
+}
+
 // Integers are copied; no other dtype can stand in for them.
 bool has_resize(const Node& node, const Options& options) {
   constexpr int kSinceAxes = 18;
   const DType dtype = is_float(node.dtype) && node.dtype != DType::kF64 ? DType::kF32 : node.dtype;
-  return !is_slow(node, options.preferences()) && options.opset >= kSinceAxes &&
+  return !is_slow(node, options.preferences()) && is_heeded(node, options.target) &&
+         options.opset >= kSinceAxes &&
          target::runs(options.target, "Resize", options.opset, dtype);
 }
 

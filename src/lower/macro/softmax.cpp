@@ -55,8 +55,15 @@ bool is_log_softmax_right(const Node& node, const Options& options) {
   return node.dtype != DType::kF64 || !options.preferences().has_wrong_f64_log_softmax;
 }
 
-bool is_logsumexp_fast(const Node&, const Options& options) {
-  return !options.preferences().has_slow_logsumexp;
+bool is_logsumexp_fast(const Node& node, const Options& options) {
+  if (!options.preferences().has_slow_logsumexp) return true;
+  std::int64_t elements = 1;
+  for (const Dim& size : node.sizes) {
+    if (!size.is_static() || size.value() > Preferences::kShortLogSumExp) return false;
+    elements *= std::max<std::int64_t>(size.value(), 1);
+    if (elements > Preferences::kShortLogSumExp) return false;
+  }
+  return true;
 }
 
 Use as_reduction(const Use& use, const Options&) {

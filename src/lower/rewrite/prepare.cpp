@@ -30,11 +30,15 @@ bool has_convolution(const axis::Program& program) {
 
 void prepare(axis::Program& program, const Options& options) {
   const Preferences& preferences = options.preferences();
-  axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
+  const auto rewrite = [&](const axis::Rewrite& by) {
+    axis::rebuild(program, by);
+    if (options.after) options.after(program);
+  };
+  rewrite([&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
     const Use found = available(graph, use, options);
     return found ? found : narrow_norm(graph, use, uses, options);
   });
-  axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
+  rewrite([&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
     Use found = mean(graph, use, uses);
     if (!found) found = window_mean(graph, use, uses, options.opset);
     if (!found) found = gather_inside(graph, use);
@@ -49,10 +53,10 @@ void prepare(axis::Program& program, const Options& options) {
     if (!found && preferences.has_inexact_sigmoid) found = exact_sigmoid(graph, use);
     return found ? found : scatter_inside(graph, use);
   });
-  axis::rebuild(program, fold_affine);
+  rewrite(fold_affine);
   if (has_convolution(program)) {
-    axis::rebuild(program, conv_bias);
-    axis::rebuild(program, [&](axis::Graph& graph, const Use& use, const axis::UseCounts&) {
+    rewrite(conv_bias);
+    rewrite([&](axis::Graph& graph, const Use& use, const axis::UseCounts&) {
       return conv_transpose(graph, use, options);
     });
   }

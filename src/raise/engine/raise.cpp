@@ -9,6 +9,7 @@
 
 #include "jaxport/error.h"
 #include "raise/engine/rules.h"
+#include "support/watch.h"
 
 namespace jaxport::raise {
 namespace {
@@ -130,6 +131,7 @@ std::vector<Remark> raise_all(axis::Program& program, const Options& options,
   }
   for (Rules pass : passes) {
     std::vector<Remark> found = run_pass(program, enabled_rules(pass, options));
+    if (options.after) options.after(program);
     std::ranges::move(found, std::back_inserter(remarks));
   }
   std::ranges::stable_sort(remarks, {}, [](const Remark& remark) { return remark.node->id; });
@@ -145,6 +147,7 @@ std::vector<Remark> raise(axis::Program& program, const Options& options) {
 
 std::vector<Remark> raise(axis::Program& program, const Options& options,
                           std::span<const Rules> passes) {
+  watch().enter("raise");
   check_names(options.without);
   return options.enabled ? raise_all(program, options, passes) : std::vector<Remark>{};
 }

@@ -2,6 +2,7 @@
 // Raising: rules that recognise mathematics on the axis graph and give it one macro node.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +59,7 @@ struct Options {
   bool enabled = true;
   bool norms = true;                 // false: normalisations stay arithmetic
   std::vector<std::string> without;  // rules to leave out, by name; E060 for an unknown one
+  std::function<void(const axis::Program&)> after = {};  // hears of each pass over a program
 };
 // Raises the program and its regions. Returns the remarks in program order, those of regions last.
 // Throws Error E060.

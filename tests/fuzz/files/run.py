@@ -28,7 +28,7 @@ PROGRAM_COMMANDS = (
     ("convert", "{file}", "-o", "{out}"),
     ("convert", "{file}", "-o", "{out}", "--opset", "17", "--remarks"),
     ("convert", "{file}", "-o", "{out}", "--target", "onnx", "--opset", "26"),
-    ("convert", "{file}", "-o", "{out}", "--no-raise", "--auto-functions"),
+    ("convert", "{file}", "-o", "{out}", "--no-raise", "--functions", "auto"),
     ("convert", "{file}", "-o", "{out}", "--inline-limit", "0", "--external-threshold", "1"),
 )
 MODEL_COMMANDS = (
@@ -85,7 +85,7 @@ def run(module: ModuleType, arguments: list[str], scratch: Path) -> Outcome:
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 2)
-            code = module.run_command(arguments, print, print, print)
+            code = module.run_command(arguments, {})
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)

@@ -234,6 +234,7 @@ def _converted(f: Any, program: Program, clock: Clock) -> onnx.ModelProto:
                 opset=options.opset,
                 raise_=options.raising,
                 target=options.target,
+                functions=options.functions,
                 enable_double_precision=options.double,
             ),
         )

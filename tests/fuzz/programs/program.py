@@ -73,6 +73,7 @@ class Options:
     raising: bool = True
     target: str = "onnxruntime"
     double: bool = False  # with 64-bit types
+    functions: str = "marked"
 
 
 @dataclasses.dataclass(frozen=True)

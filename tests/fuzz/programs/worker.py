@@ -8,10 +8,10 @@ import functools
 import multiprocessing
 import os
 import signal
-from importlib.metadata import version
 from multiprocessing.connection import Connection
 from typing import Any, cast
 
+import quick_xla
 from fuzz.programs.program import Program
 
 START_LIMIT = 300.0  # seconds until a process has imported JAX
@@ -19,15 +19,6 @@ PROGRAMS_BETWEEN_CLEANUPS = 100  # JAX keeps every compiled function until it is
 PROGRAMS_OF_ONE_PROCESS = 2000
 PATIENCE = 10  # a process that waits has as many times its limit: other programs run, too
 JAX_RAN = "JAX has run the program"  # the first answer: what goes wrong later is not JAX's fault
-
-# XLA need not optimise what runs once; this changes the time it takes and not what it means.
-XLA_FLAGS = (
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-    "--xla_cpu_parallel_codegen_split_count=1"
-)
-# Compiles in a third of the time; from 0.11 on XLA refuses the flag.
-if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):
-    XLA_FLAGS += " --xla_cpu_use_fusion_emitters=false"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +127,7 @@ class Worker:
     def _start(self) -> Connection:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # XLA complains of strange programs
-        os.environ["XLA_FLAGS"] = XLA_FLAGS
+        os.environ["XLA_FLAGS"] = quick_xla.FLAGS
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         arguments = (theirs, self._limit)

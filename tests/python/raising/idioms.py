@@ -462,7 +462,7 @@ hand(
     [i32(2, 5, lo=-1, hi=7)],
     moves=1,
     nodes=4,
-    OneHot_or_Equal=1,
+    OneHot_or_Equal_or_Gather=1,
 )
 hand(
     "arange == ids",
@@ -470,7 +470,7 @@ hand(
     [i32(5, lo=0, hi=5)],
     nodes=3,
     moves=1,
-    Equal_or_OneHot=1,
+    Equal_or_OneHot_or_Gather=1,
 )
 hand("tril", jnp.tril, [f32(5, 5)], Trilu_or_Where_or_Mul=1)
 hand("triu, k=1", lambda x: jnp.triu(x, 1), [f32(2, 5, 5)], Trilu_or_Where_or_Mul=1)

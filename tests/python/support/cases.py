@@ -19,6 +19,7 @@ import pytest
 
 import jaxport
 from jaxport import _core, _jax, lowering, runtime
+from jaxport.session import watched
 from support.tolerances import assert_close
 
 OPSETS = (17, 23)
@@ -86,7 +87,6 @@ class Case:
     tolerance: str
     opsets: Sequence[int]
     sizes: Sequence[int]
-    row: list[Case]  # with the same function
 
     @property
     def id(self) -> str:
@@ -109,15 +109,24 @@ def case(
     sizes: Sequence[int] = SYMBOL_SIZES,
 ) -> list[Case]:
     """A row: `fn` at `inputs` in every opset, and at other inputs in the newest of these opsets."""
-    row: list[Case] = []
-    row.append(Case(name, fn, inputs, tolerance, opsets, sizes, row))
-    row += [Case(name, fn, other, tolerance, [max(opsets)], sizes, row) for other in also]
-    return row
+    newest = [max(opsets)]
+    return [
+        Case(name, fn, inputs, tolerance, opsets, sizes),
+        *(Case(name, fn, other, tolerance, newest, sizes) for other in also),
+    ]
+
+
+_ROWS_AT_ONCE = 10
+_neighbours: dict[Case, Sequence[Case]] = {}  # of a case: what JAX compiles together with it
 
 
 def parity(rows: Iterable[list[Case]]) -> pytest.MarkDecorator:
     """Parametrises a test with the cases of a table."""
-    cases = list(itertools.chain.from_iterable(rows))
+    rows = list(rows)
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        neighbours = list(itertools.chain(*rows[first : first + _ROWS_AT_ONCE]))
+        _neighbours.update(dict.fromkeys(neighbours, neighbours))
+    cases = list(itertools.chain(*rows))
     ids = [case.id for case in cases]
     assert len(set(ids)) == len(ids), "two rows of a table have the same name and inputs"
     return pytest.mark.parametrize("case", cases, ids=ids)
@@ -126,9 +135,11 @@ def parity(rows: Iterable[list[Case]]) -> pytest.MarkDecorator:
 def check(case: Case, capfd: pytest.CaptureFixture[str]) -> None:
     """Converts a case for each opset; the model is valid and gives JAX's numbers at every size."""
     double = case.needs_double_precision
-    alike = [other for other in case.row if other.needs_double_precision == double]
+    alike = [
+        other for other in _neighbours.get(case, [case]) if other.needs_double_precision == double
+    ]
     with _jax.double_precision(double):
-        expected = _expected(tuple(alike))[case]
+        expected = _expected(tuple(alike)).get(case) or _expected((case,))[case]
     for opset, model in models_of(case):
         session = load(model, opset)
         for arrays, results in expected:
@@ -143,9 +154,15 @@ Arrays = list[np.ndarray]
 
 @functools.lru_cache(maxsize=16)
 def _expected(cases: tuple[Case, ...]) -> dict[Case, list[tuple[Arrays, Arrays]]]:
-    """The examples of cases with one function, and what JAX computes for each."""
+    """The examples of cases, and what JAX computes for each; none where JAX refuses one of many."""
     inputs = {case: list(examples_of(case.inputs, case.sizes)) for case in cases}
-    results = iter(run_jax_on(cases[0].fn, list(itertools.chain(*inputs.values()))))
+    programs = [(case.fn, arrays) for case in cases for arrays in inputs[case]]
+    try:
+        results = iter(run_jax_programs(programs))
+    except Exception:
+        if len(cases) == 1:
+            raise
+        return {}
     return {
         case: [(arrays, next(results)) for arrays in examples] for case, examples in inputs.items()
     }
@@ -165,10 +182,9 @@ def compiled_again(
     model: jaxport.Model, opset: int, raise_: bool = True, without_rules: Sequence[str] = ()
 ) -> onnx.ModelProto:
     """A model of the same program. Tracing, which takes longer than compiling, is not repeated."""
-    rules = (raise_, "auto", list(without_rules))
-    compiled = _core.compile(
-        model._module, opset, "jax_model", *rules, "onnxruntime", lowering.functions()
-    )
+    choices = {"opset": opset, "raise_": raise_, "without_rules": list(without_rules)}
+    with watched() as session:
+        compiled = _core.compile(session, model._module, choices, lowering.functions())
     return onnx.ModelProto.FromString(compiled.to_bytes(source_locations=True))
 
 
@@ -228,7 +244,14 @@ def run_jax(fn: Callable[..., Any], arrays: Arrays) -> Arrays:
 
 
 def run_jax_on(fn: Callable[..., Any], examples: Sequence[Arrays]) -> list[Arrays]:
-    """The same for each of several examples. They are compiled at once: it takes most of the time
-    of a test to compile what is then run once."""
-    results = jax.jit(lambda *all: [fn(*arrays) for arrays in all])(*examples)
+    """The same for each of several examples."""
+    return run_jax_programs([(fn, arrays) for arrays in examples])
+
+
+def run_jax_programs(programs: Sequence[tuple[Callable[..., Any], Arrays]]) -> list[Arrays]:
+    """The same for several functions, each with its arrays. They are compiled at once: it takes
+    most of the time of a test to compile what is then run once."""
+    fns = [fn for fn, _ in programs]
+    together = jax.jit(lambda *all: [fn(*arrays) for fn, arrays in zip(fns, all, strict=True)])
+    results = together(*(arrays for _, arrays in programs))
     return [[_jax.host_array(leaf) for leaf in jax.tree.leaves(result)] for result in results]

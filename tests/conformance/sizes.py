@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes of jax2onnx's own models of its cases, as a file: they change with its version only.
+
+A line is a case with the nodes of its model, such as `primitives.lax/abs/abs: Abs`. A case with
+64-bit types has no line where its model has the same nodes as the one with 32-bit types.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from pathlib import Path
+
+FILE = Path(__file__).parent / "jax2onnx_sizes.txt"
+NONE = "no model"
+DOUBLE = "_f64"
+
+Ops = Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    """Nodes by op of jax2onnx's models, for one version of it and one opset."""
+
+    version: str
+    opset: int
+    lines: Mapping[str, str]
+
+    def ops(self, case: str) -> Ops | None:
+        """The nodes of the model of a case; None where jax2onnx has none."""
+        line = self.lines.get(case, self.lines.get(case.removesuffix(DOUBLE), NONE))
+        return None if line == NONE else parsed(line)
+
+
+def parsed(line: str) -> Ops:
+    parts = [part.rpartition(" ") for part in line.split(", ") if part]
+    return {op: int(count or 1) for count, _, op in parts}
+
+
+def text_of(ops: Ops | None) -> str:
+    if ops is None:
+        return NONE
+    return ", ".join(f"{n} {op}" if n > 1 else op for op, n in sorted(ops.items()))
+
+
+def read(path: Path = FILE) -> Sizes:
+    head, *rows = path.read_text().splitlines()
+    _, version, _, opset = head.removeprefix("# ").split()
+    pairs = (row.partition(":") for row in rows)
+    return Sizes(version, int(opset), {name: line.strip() for name, _, line in pairs})
+
+
+def of_installed(opset: int) -> Sizes | None:
+    """The sizes to compare with; None, and a word about it, where there are none."""
+    sizes, installed = read(), metadata.version("jax2onnx")
+    if (sizes.version, sizes.opset) == (installed, opset):
+        return sizes
+    print(
+        f"{FILE.name} is of jax2onnx {sizes.version} at opset {sizes.opset}, not of {installed} "
+        f"at {opset}: sizes are not compared; `make jax2onnx-sizes` makes the file",
+        file=sys.stderr,
+    )
+    return None
+
+
+def write(
+    found: Iterable[tuple[str, Ops | None]], opset: int, path: Path = FILE, version: str = ""
+) -> None:
+    """Replaces the file; `version` is that of the installed jax2onnx where none is given."""
+    lines = {name: text_of(ops) for name, ops in sorted(found, key=lambda row: row[0])}
+    rows = [f"# jax2onnx {version or metadata.version('jax2onnx')} opset {opset}"]
+    for name, line in lines.items():
+        single = name.removesuffix(DOUBLE)
+        if single == name or lines.get(single) != line:
+            rows.append(f"{name}: {line}".rstrip())
+    path.write_text("\n".join(rows) + "\n")

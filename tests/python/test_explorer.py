@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report page: its data, the command, notebooks. web/test/page.ts drives the page itself."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+import jaxport
+from jaxport import _core
+from jaxport.explorer import page
+from jaxport.explorer.data import of_model, page_data
+from jaxport.verification.verify import layer_errors
+
+
+def attention(queries, keys, values):
+    scores = jnp.einsum("bqhd,bkhd->bhqk", queries, keys) * 0.25
+    weights = jax.nn.softmax(scores, axis=-1)
+    return jnp.einsum("bhqk,bkhd->bqhd", weights, values)
+
+
+def near_miss(x):
+    e = jnp.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=0)[:, None]
+
+
+def looped(x):
+    return jax.lax.fori_loop(0, x.shape[0], lambda i, y: jnp.tanh(y) + x[i], x[0])
+
+
+PROGRAMS = {
+    "attention": (attention, [("B", 8, 2, 16)] * 3),
+    "near miss": (near_miss, [(4, 4)]),
+    "loop": (looped, [("T", 3)]),
+    "calls": (jax.jit(lambda x: jax.nn.gelu(jax.nn.softmax(x)).T), [("B", 4)]),
+    "scan": (lambda x: jax.lax.scan(lambda c, r: (c + r, c * r), x[0], x), [(5, 3)]),
+}
+
+
+def explored(fn, inputs, **options):
+    model = jaxport.to_onnx(fn, inputs, return_mode="model", **options)
+    return model, json.loads(model.explored())
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_explored_is_the_model(name):
+    """Flattening the program and numbering its equations changes no node."""
+    model, data = explored(*PROGRAMS[name])
+    plain = json.loads(_core.explore_model(model.to_bytes()))
+    assert data["values"] == plain["values"]
+    for node, of_file in zip(data["nodes"], plain["nodes"], strict=True):
+        for key in ("op", "name", "in", "out", "graph", "attrs", "flops"):
+            assert node.get(key) == of_file.get(key)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_equation_has_a_place_in_every_form(name):
+    _, data = explored(*PROGRAMS[name])
+    made = {node.get("equation") for node in data["nodes"]}
+    raised = {equation for _, equation in data["raised"]["marks"]}
+    lines = data["program"]["text"].splitlines()
+    for line, number in data["program"]["marks"]:
+        equation = data["equations"][number]
+        assert f"= {equation['primitive']}" in lines[line]
+        assert equation["nodes"]
+        assert set(equation["nodes"]) <= made
+        assert equation["raised"]
+        assert set(equation["raised"]) <= raised
+
+
+def test_what_became_one_node_is_linked_with_it():
+    _, data = explored(*PROGRAMS["attention"])
+    (node,) = [node for node in data["nodes"] if node["op"] == "Attention"]
+    whole = [e for e in data["equations"] if node["equation"] in e["nodes"]]
+    primitives = [equation["primitive"] for equation in whole]
+    assert {"exp", "reduce_max", "reduce_sum", "div"} <= set(primitives)
+    assert primitives.count("dot_general") == 2
+    assert data["equations"][node["equation"]]["rule"] == "attention"
+    assert node["flops"] == 2 * 2 * 2 * 8 * 8 * 16  # two products of eight queries and eight keys
+
+
+def test_a_near_miss_is_with_its_equation():
+    _, data = explored(*PROGRAMS["near miss"])
+    (found,) = [e for e in data["equations"] if "remarks" in e]
+    assert found["primitive"] == "div"
+    assert "softmax: the sum runs over other axes" in found["remarks"][0]
+
+
+def test_layers_are_those_of_the_weights():
+    """Zeros are one weight of the model, and yet each layer has its own."""
+
+    class Net(nnx.Module):
+        def __init__(self):
+            rngs = nnx.Rngs(0)
+            self.layers = nnx.List([nnx.Linear(3, 3, rngs=rngs) for _ in range(2)])
+
+        def __call__(self, x):
+            for layer in self.layers:
+                x = x + jnp.tanh(layer(x))
+            return x
+
+    _, data = explored(Net(), [(5, 7, 3)])
+    layers = [node.get("layer") for node in data["nodes"] if node["op"] in ("MatMul", "Gemm")]
+    assert layers == ["layers.0", "layers.1"]
+    adds = [node.get("layer") for node in data["nodes"] if node["op"] == "Add"]
+    assert "layers.1" in adds
+
+
+def test_scopes_of_jax_are_layers():
+    def scoped(x):
+        with jax.named_scope("encoder"), jax.named_scope("first"):
+            x = jnp.sin(x)
+        return jnp.cos(x)
+
+    _, data = explored(scoped, [(3,)])
+    assert [node.get("layer") for node in data["nodes"]] == ["encoder.first", None]
+
+
+def test_nodes_that_the_target_made_say_so():
+    _, data = explored(jnp.tanh, [jax.ShapeDtypeStruct((3,), jnp.bfloat16)])
+    made = {node["op"]: node["made"] for node in data["nodes"]}
+    assert made["Cast"] == "target"
+
+
+def test_runtimes_are_those_of_the_command():
+    _, data = explored(*PROGRAMS["attention"])
+    assert data["runtimes"]["needs"] == "1.23"
+    assert "--opset auto" in data["runtimes"]["advice"]
+
+
+def data_of_page(text):
+    (found,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    return json.loads(found)
+
+
+def test_a_page_has_the_source_and_the_verification(tmp_path):
+    path = tmp_path / "report.html"
+    jaxport.to_onnx(attention, [("B", 8, 2, 16)] * 3, verify=True, report=path)
+    text = path.read_text()
+    data = data_of_page(text)
+    (file,) = data["files"]
+    assert file["lines"] == Path(__file__).read_text().splitlines()
+    assert data["verification"]["verdict"] == "same"
+    assert any(error["node"].endswith("Attention") for error in data["errors"])
+    assert not re.search(r"(src|href)=.https?:", text)
+    assert len(text) - len(json.dumps(data)) < 2_000_000
+
+
+def test_a_page_holds_any_text():
+    """What ends a script in HTML does not end the data."""
+    model = jaxport.to_onnx(jnp.sin, [(3,)], return_mode="model")
+    title = "</script><!--<b>"
+    text = page.html(page_data(model.explored(), title))
+    assert data_of_page(text)["title"] == title
+
+
+def test_long_files_are_cut():
+    files = page.source_files(["a.py:2000 in f", "b.py:9 in g"], lambda name: ["x\n"] * 3000)
+    assert [(file["first"], len(file["lines"])) for file in files] == [(1960, 81), (1, 49)]
+    assert page.source_files(["a.py:5 in f"], lambda name: []) == []
+
+
+def test_an_installation_without_the_page_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(page, "_template", lambda: tmp_path / "page.html")
+    with pytest.raises(jaxport.ConversionError, match="no report page") as caught:
+        jaxport.to_onnx(jnp.sin, [(3,)], report=tmp_path / "report.html")
+    assert caught.value.code == "E113"
+
+
+def test_a_page_that_cannot_be_written(tmp_path):
+    with pytest.raises(jaxport.ConversionError) as caught:
+        jaxport.to_onnx(jnp.sin, [(3,)], report=tmp_path / "missing" / "report.html")
+    assert caught.value.code == "E051"
+
+
+def test_errors_of_nodes():
+    weights = np.random.default_rng(0).standard_normal((3, 4), np.float32)
+
+    def net(x):
+        return jnp.tanh(x @ weights).sum(axis=1)
+
+    model = jaxport.to_onnx(net, [(5, 3)], return_mode="model")
+    errors = layer_errors(net, model, [(5, 3)])
+    assert [error.node for error in errors] == [node["name"] for node in _nodes(model)]
+    assert all(0 <= error.relative < 1e-5 for error in errors)
+
+
+def _nodes(model):
+    return json.loads(model.explored())["nodes"]
+
+
+# --- the command
+
+
+def run(folder, *arguments):
+    command = [sys.executable, "-m", "jaxport", *map(str, arguments)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+def test_the_command_writes_pages(tmp_path):
+    (tmp_path / "program.py").write_text("import jax\n\ndef net(x):\n    return jax.nn.gelu(x)\n")
+    done = run(tmp_path, "report", "program:net", "--input", "x:Bx4", "--verify", "-o", "f.html")
+    assert done.returncode == 0, done.stderr
+    data = data_of_page((tmp_path / "f.html").read_text())
+    assert data["files"][0]["name"] == "program.py"
+    assert data["verification"]["verdict"] == "same"
+
+    run(tmp_path, "convert", "program:net", "--input", "x:Bx4", "-o", "m.onnx")
+    done = run(tmp_path, "report", "m.onnx", "-o", "m.html")
+    assert done.returncode == 0, done.stderr
+    data = data_of_page((tmp_path / "m.html").read_text())
+    assert data["title"] == "m.onnx"
+    assert data["files"][0]["lines"][3] == "    return jax.nn.gelu(x)"
+    assert "program" not in data
+
+
+def test_the_command_profiles(tmp_path):
+    model = jaxport.to_onnx(lambda x: jnp.tanh(x @ x.T), [("B", "B")], return_mode="model")
+    model.save(tmp_path / "m.onnx")
+    arguments = ("profile", "m.onnx", "--size", "B=8", "--runs", "2", "--report", "p.html")
+    done = run(tmp_path, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "by op" in done.stdout
+    assert "Tanh" in done.stdout
+    profile = data_of_page((tmp_path / "p.html").read_text())["profile"]
+    assert profile["sizes"] == {"B": 8}
+    assert profile["seconds"] > 0
+    assert "jax" not in profile
+    bad = run(tmp_path, "profile", "m.onnx", "--size", "8")
+    assert bad.returncode == 2
+    assert "E092" in bad.stderr
+
+
+def test_profiles_have_nodes_lines_and_jax():
+    def net(x):
+        y = jnp.tanh(x @ jnp.ones((64, 64)))
+        return jax.nn.softmax(y)
+
+    inputs = [("B", 64)]
+    model = jaxport.to_onnx(net, inputs, return_mode="model")
+    found = jaxport.profile(net, inputs, model, sizes={"B": 32}, runs=3)
+    assert found.jax is not None
+    assert found.jax > 0
+    assert set(found.nodes) <= {node["name"] for node in _nodes(model)}
+    assert sum(found.nodes.values()) > 0
+    assert any("test_explorer.py" in line for line in found.lines)
+    assert "jax.jit" in str(found)
+    assert found.data()["jax"] == found.jax
+
+
+# --- notebooks
+
+
+def test_a_model_has_a_picture_of_itself():
+    model = jaxport.to_onnx(attention, [("B", 8, 2, 16)] * 3, return_mode="model")
+    text = model._repr_html_()
+    assert "queries: f32[B,8,2,16]" in text
+    assert "<svg" in text
+    assert "Attention" in text
+
+
+def test_show_opens_the_browser_outside_of_notebooks(monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    model = jaxport.to_onnx(attention, [("B", 8, 2, 16)] * 3, return_mode="model")
+    path = model.show()
+    assert opened == [f"file://{path}"]
+    assert data_of_page(Path(path).read_text())["title"] == of_model(model)["title"]

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jaxport.optimize and `jaxport opt`: models of others with fewer nodes and the same results."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper, parser
+
+import jaxport
+from jaxport.command import main as command
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from optimize.judge import in_runtime, judge, kept, node_cases, node_count
+
+# Files of ONNX's node tests; `make test-optimize` runs all of them.
+OPS = (
+    "affinegrid",
+    "castlike",
+    "dropout",
+    "groupnormalization",
+    "if_",
+    "loop",
+    "optionalgetelement",
+    "sequence_map",
+    "split",
+    "string_concat",
+)
+
+
+def test_onnx_node_tests():
+    outcomes = {case.name: judge(case) for case in node_cases(OPS)}
+    held = ("equal", "equal in reference", "not run")
+    wrong = {
+        name: outcome
+        for name, outcome in outcomes.items()
+        if outcome not in held and "training" not in name
+    }
+    assert wrong == {}
+    assert sum(outcome != "not run" for outcome in outcomes.values()) > 50
+
+
+HEADER = '<ir_version: 10, opset_import: ["" : 20, "other" : 1, "local" : 1]>\n'
+
+
+def model_of(text: str) -> onnx.ModelProto:
+    return parser.parse_model(HEADER + text)
+
+
+CORRIDOR = """
+heads (float[B,4,16] x) => (float[B,4,2,8] y)
+<int64 zero = {0}, int64[1] front = {0}, int64[1] rest = {4}, int64[2] split = {2, 8},
+ float one = {1.0}>
+{
+  shape = Shape (x)
+  batch = Gather (shape, zero)
+  batch_1 = Unsqueeze (batch, front)
+  target = Concat <axis = 0> (batch_1, rest, split)
+  scaled = Mul (x, one)
+  there = Transpose <perm = [0, 2, 1]> (scaled)
+  back = Transpose <perm = [0, 2, 1]> (there)
+  y = Reshape (back, target)
+}
+"""
+
+
+def test_corridor_of_shapes():
+    before = model_of(CORRIDOR)
+    after = jaxport.optimize(before)
+    assert [node.op_type for node in after.graph.node] == ["Reshape"]
+    assert kept(before, after) == ""
+    for batch in (1, 3):
+        x = np.arange(batch * 64, dtype=np.float32).reshape(batch, 4, 16)
+        np.testing.assert_array_equal(in_runtime(after, [x])[0], x.reshape(batch, 4, 2, 8))
+
+
+def test_sizes_of_zero():
+    after = jaxport.optimize(model_of(CORRIDOR))
+    x = np.zeros((0, 4, 16), np.float32)
+    assert in_runtime(after, [x])[0].shape == (0, 4, 2, 8)
+
+
+def test_ops_of_other_domains_stay():
+    before = model_of("""
+      g (float[2] x) => (float[2] y) <float zero = {0.0}>
+      { a = other.Dropout (x) b = other.Log (a) c = Add (a, zero) y = other.Neg <alpha = 2> (c) }
+    """)
+    after = jaxport.optimize(before)
+    nodes = [(node.domain, node.op_type) for node in after.graph.node]
+    assert nodes == [("other", "Dropout"), ("other", "Log"), ("other", "Neg")]
+    assert after.graph.node[2].attribute[0].i == 2
+
+
+def test_functions_stay_and_may_replace_an_op():
+    before = model_of("""
+      g (float[2] x) => (float[2] y) { a = Neg (x) b = Neg (a) y = local.twice (b) }
+      <domain: "local", opset_import: ["" : 20]>
+      twice (v) => (w) { z = Identity (v) w = Add (z, z) }
+      <domain: "", opset_import: ["" : 20]> Neg (v) => (w) { w = Mul (v, v) }
+    """)
+    after = jaxport.optimize(before)
+    assert kept(before, after) == ""
+    assert [node.op_type for node in after.graph.node] == ["Neg", "Neg", "twice"]
+
+
+def test_strings_sequences_and_sparse_tensors_stay():
+    words = helper.make_tensor("words", TensorProto.STRING, [2], [b"a", b"b"])
+    values = numpy_helper.from_array(np.array([3.0], np.float32), "sparse")
+    indices = numpy_helper.from_array(np.array([1], np.int64), "indices")
+    sparse = helper.make_sparse_tensor(values, indices, [3])
+    nodes = [
+        helper.make_node("Identity", ["words"], ["named"]),
+        helper.make_node("Identity", ["named"], ["w"]),
+        helper.make_node("Identity", ["s"], ["t"], doc_string="kept"),
+        helper.make_node("Add", ["sparse", "x"], ["y"], doc_string="of a node"),
+    ]
+    sequence = helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None)
+    out = helper.make_tensor_sequence_value_info("t", TensorProto.FLOAT, None)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [sequence, x],
+        [helper.make_tensor_value_info("w", TensorProto.STRING, [2]), out,
+         helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])],
+        [words],
+        doc_string="of the graph",
+        sparse_initializer=[sparse],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    helper.set_model_props(model, {"key": "value"})
+    after = jaxport.optimize(model)
+    onnx.checker.check_model(after)
+    assert kept(model, after) == ""
+    assert after.graph.doc_string == "of the graph"
+    assert [node.doc_string for node in after.graph.node][-1] == "of a node"
+    feeds = [[np.ones(2, np.float32)], np.ones(3, np.float32)]
+    before, now = in_runtime(model, feeds), in_runtime(after, feeds)
+    assert [str(a) for a in before] == [str(b) for b in now]
+
+
+def test_a_name_inside_is_not_the_same_name_outside():
+    """What moves out of a branch must not meet a name of another one."""
+    before = model_of("""
+      g (bool p, float[2] x) => (float[2] y) <bool yes = {1}>
+      {
+        a = If (yes) <
+          then_branch = t () => (float[2] r) { v = Neg (x) r = Neg (v) },
+          else_branch = e () => (float[2] s) { s = Identity (x) } >
+        y = If (p) <
+          then_branch = t2 () => (float[2] r2) { v = Abs (x) r2 = Add (v, a) },
+          else_branch = e2 () => (float[2] s2) { v = Exp (x) s2 = Add (v, a) } >
+      }
+    """)
+    after = jaxport.optimize(before)
+    onnx.checker.check_model(after, full_check=True)
+    x = np.array([1.0, -2.0], np.float32)
+    for p in (True, False):
+        np.testing.assert_array_equal(
+            in_runtime(after, [np.array(p), x])[0], in_runtime(before, [np.array(p), x])[0]
+        )
+    assert node_count(after.graph) < node_count(before.graph)
+
+
+def test_wrong_types_in_the_file_decide_nothing():
+    """A declared shape that is not the real one must not remove the Reshape."""
+    before = model_of(
+        "g (float[2,3] x, int64[1] s) => (float[N] y) { a = Reshape (x, s) y = Neg (a) }"
+    )
+    declared = helper.make_tensor_value_info("a", TensorProto.FLOAT, [2, 3])
+    before.graph.value_info.append(declared)
+    after = jaxport.optimize(before)
+    assert [node.op_type for node in after.graph.node] == ["Reshape", "Neg"]
+
+
+def test_nodes_that_contradict_themselves_stay():
+    before = model_of(
+        "g (float[2] x) => (float[2] y) { a = Transpose <perm = [4, 7]> (x) y = Neg (a) }"
+    )
+    after = jaxport.optimize(before)
+    assert [node.op_type for node in after.graph.node] == ["Transpose", "Neg"]
+
+
+def test_command_keeps_external_data(tmp_path, capfd, monkeypatch):
+    weight = numpy_helper.from_array(np.arange(4096, dtype=np.float32).reshape(64, 64), "w")
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [2, 64]) for n in "xy")
+    nodes = [
+        helper.make_node("Transpose", ["w"], ["t"]),
+        helper.make_node("MatMul", ["x", "t"], ["z"]),
+        helper.make_node("Identity", ["z"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "g", [x], [y], [weight])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    onnx.save(model, source, save_as_external_data=True, location="in.data", size_threshold=0)
+    arguments = ["jaxport", "opt", str(source), "-o", str(target), "--counts"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    assert command() == 0
+    assert "3 -> 1 nodes" in capfd.readouterr().out
+    small = onnx.load(target, load_external_data=False)
+    assert small.graph.initializer[0].data_location == TensorProto.EXTERNAL
+    given = np.ones((2, 64), np.float32)
+    expected = given @ np.arange(4096, dtype=np.float32).reshape(64, 64).T
+    np.testing.assert_allclose(in_runtime(onnx.load(target), [given])[0], expected)
+    assert [node.op_type for node in jaxport.optimize(str(source)).graph.node] == ["MatMul"]

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# smoke.sh PYTHON WHEEL: installs the wheel with what it asks for into an empty environment, and tries it.
+set -euo pipefail
+python=$1 wheel=$2
+here=$(cd "$(dirname "$0")" && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+cp "$here/smoke.py" "$folder"
+wheel=$(realpath "$wheel")
+"$python" -m venv "$folder/empty"
+"$folder/empty/bin/python" -m pip install --quiet --disable-pip-version-check --prefer-binary --no-compile \
+  "jaxport[check] @ file://$wheel"
+cd "$folder"
+empty/bin/python -W error smoke.py
