@@ -236,6 +236,7 @@ web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	npm ci --prefix web --ignore-scripts --no-fund --no-audit --loglevel=error
 	@touch $@
 test-page: build web/node_modules/.package-lock.json ## the report page, driven in Chromium
+	@mkdir -p $(REPORT)
 	PYTHONPATH=tests $(BIN)/python -m explorer build/explorer
 	PAGES=$(CURDIR)/build/explorer npm test --silent --prefix web -- $(REPORT)/page.xml
 

@@ -2,7 +2,7 @@
 // Drives the page in Chromium. PAGES is the folder with the pages that tests/explorer writes;
 // screenshots go there, too.
 import assert from "node:assert/strict";
-import { statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
@@ -55,6 +55,19 @@ const line = (page: Page, pane: string, text: string | RegExp) =>
 
 async function choose(page: Page, pane: string, text: string | RegExp): Promise<void> {
   await line(page, pane, text).click({ position: { x: 70, y: 9 } });
+  await drawn(page);
+}
+
+async function press(page: Page, key: string): Promise<void> {
+  await page.keyboard.press(key);
+  await drawn(page);
+}
+
+// The page draws what a choice changes in the next frame; in the one after it everything is there.
+async function drawn(page: Page): Promise<void> {
+  await page.evaluate(
+    () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+  );
 }
 
 test("a source line shows its equations, its raised form and its nodes", async () => {
@@ -71,13 +84,14 @@ test("a source line shows its equations, its raised form and its nodes", async (
 test("a node shows its source line and what is known of it", async () => {
   const page = await open("attention.html");
   await page.locator(".box", { hasText: "Attention" }).click();
+  await drawn(page);
   const details = page.locator(".details");
   await details.waitFor();
   assert.match(await details.innerText(), /rule\s+attention/);
   assert.match(await details.innerText(), /stands for \d+ equations/);
   const lines = await page.locator(".pane.source .line.chosen").allInnerTexts();
   assert.ok(lines.some((text) => text.includes("jax.nn.softmax(scores")));
-  await page.keyboard.press("Escape");
+  await press(page, "Escape");
   assert.equal(await details.isVisible(), false);
   await finish(page);
 });
@@ -96,19 +110,21 @@ test("a raised line shows its equations, and an equation its node", async () => 
 test("the remark of a neighbour that was not fused is with the node", async () => {
   const page = await open("near-miss.html");
   await page.locator(".box", { hasText: "Div" }).click();
+  await drawn(page);
   assert.match(await page.locator(".details .remarks").innerText(), /softmax/);
   await page.locator('[data-tab="totals"]').click();
+  await drawn(page);
   assert.match(await page.locator(".panel").innerText(), /Nearly raised/);
   await finish(page);
 });
 
 test("the search finds layers, nodes and lines", async () => {
   const page = await open("vit48.html");
-  await page.keyboard.press("/");
+  await press(page, "/");
   await page.keyboard.type("blocks.7.mlp");
   await page.waitForSelector(".hits li .kind");
-  await page.keyboard.press("ArrowDown");
-  await page.keyboard.press("Enter");
+  await press(page, "ArrowDown");
+  await press(page, "Enter");
   await page.waitForSelector(".details h3");
   assert.ok((await page.locator(".chosen").count()) > 0);
   await finish(page);
@@ -116,34 +132,34 @@ test("the search finds layers, nodes and lines", async () => {
 
 test("layers open and close, and keys walk the graph", async () => {
   const page = await open("vit48.html");
-  await page.keyboard.press("4");
-  await page.keyboard.press("c");
+  await press(page, "4");
+  await press(page, "c");
   await page.waitForFunction(() => document.querySelectorAll(".group.open").length === 0);
   const closed = await page.locator(".graph .group, .graph .box").count();
   await page.locator(".group.closed", { hasText: "blocks" }).locator("[data-toggle]").click();
+  await drawn(page);
   await page.waitForFunction(() => document.querySelectorAll(".group.open").length === 1);
   assert.ok((await page.locator(".graph .group, .graph .box").count()) > closed);
-  await page.keyboard.press("c");
-  await page.keyboard.press("ArrowDown");
+  await press(page, "c");
+  await press(page, "ArrowDown");
   await page.waitForSelector(".box.current, .group.current");
   for (let i = 0; i < 6; i++) {
-    await page.keyboard.press("ArrowDown");
+    await press(page, "ArrowDown");
     if ((await page.locator(".group.current").count()) > 0) break;
   }
-  await page.keyboard.press("Enter");
+  await press(page, "Enter");
   await page.waitForSelector(".group.open");
   await finish(page, "layers");
 });
 
 test("keys walk the lines of a pane", async () => {
   const page = await open("attention.html");
-  await page.keyboard.press("1");
-  await page.keyboard.press("ArrowDown");
+  await press(page, "1");
+  await press(page, "ArrowDown");
   const first = await page.locator(".pane.source .line.cursor").innerText();
-  await page.keyboard.press("ArrowDown");
+  await press(page, "ArrowDown");
   await page.waitForFunction(
-    (text) =>
-      document.querySelector<HTMLElement>(".pane.source .line.cursor")?.innerText !== text,
+    (text) => document.querySelector<HTMLElement>(".pane.source .line.cursor")?.innerText !== text,
     first,
   );
   await finish(page);
@@ -153,6 +169,7 @@ test("totals, runtimes, verification and profile", async () => {
   const page = await open("vit.html");
   const text = async (tab: string) => {
     await page.locator(`[data-tab="${tab}"]`).click();
+    await drawn(page);
     return page.locator(`[data-view="${tab}"]`).innerText();
   };
   assert.match(await text("totals"), /blocks\.0/);
@@ -174,7 +191,7 @@ test("dark as the system is, and by a key", async () => {
   const dark = await back();
   await choose(page, "source", "self.attention");
   await page.screenshot({ path: join(folder, "dark.png") });
-  await page.keyboard.press("t");
+  await press(page, "t");
   assert.notEqual(await back(), dark);
   await finish(page, "light");
 });
@@ -184,15 +201,48 @@ test("a phone shows one pane at a time and never scrolls sideways", async () => 
   const isWide = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
   assert.equal(await isWide(), false);
   await page.locator('.switch [data-pane="source"]').click();
+  await drawn(page);
   await choose(page, "source", "self.attention");
   await page.screenshot({ path: join(folder, "phone-source.png") });
   await page.locator('.switch [data-pane="graph"]').click();
+  await drawn(page);
   await page.waitForSelector(".graph .chosen");
   for (const tab of ["totals", "runtimes", "verification", "explore"]) {
     await page.locator(`[data-tab="${tab}"]`).click();
+    await drawn(page);
     assert.equal(await isWide(), false, tab);
   }
   await finish(page, "phone");
+});
+
+// The page below shows few of these pairs: which line is under the cursor depends on what was chosen.
+test("every colour of text can be read on every colour of a line", () => {
+  const css = readFileSync(new URL("../src/theme.css", import.meta.url), "utf8");
+  const colors = new Map<string, string[]>();
+  for (const [, name = "", ...both] of css.matchAll(
+    /--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g,
+  ))
+    colors.set(name, both);
+  const luminance = (color: string) => {
+    const part = (at: number) => {
+      const s = parseInt(color.slice(at, at + 2), 16) / 255;
+      return s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
+    };
+    return 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
+  };
+  const poor: string[] = [];
+  for (const text of ["ink", "dim", "accent", "keyword", "string", "number", "type", "variable"])
+    for (const back of ["back", "paper", "faint", "mark", "cursor"])
+      for (const theme of [0, 1]) {
+        const [a, b] = [text, back].map((name) => luminance(colors.get(name)![theme]!)) as [
+          number,
+          number,
+        ];
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5)
+          poor.push(`${text} on ${back}, ${["light", "dark"][theme]}: ${ratio.toFixed(2)}`);
+      }
+  assert.deepEqual(poor, []);
 });
 
 test("texts can be read: contrast of at least 4.5", async () => {
@@ -202,6 +252,7 @@ test("texts can be read: contrast of at least 4.5", async () => {
     assert.deepEqual(await page.evaluate(poorContrast), []);
     for (const tab of ["totals", "runtimes", "verification"]) {
       await page.locator(`[data-tab="${tab}"]`).click();
+      await drawn(page);
       assert.deepEqual(await page.evaluate(poorContrast), [], tab);
     }
     await finish(page);
@@ -243,13 +294,14 @@ test("a model of another tool shows what there is", async () => {
   const page = await open("plain.html");
   assert.equal(await page.locator(".pane.program").count(), 0);
   await page.locator(".box").first().click();
+  await drawn(page);
   await finish(page, "plain");
 });
 
 test("a page of 5,000 nodes stays usable", async () => {
   const page = await open("large.html");
-  await page.keyboard.press("e");
-  for (let i = 0; i < 4; i++) await page.keyboard.press("e");
+  await press(page, "e");
+  for (let i = 0; i < 4; i++) await press(page, "e");
   const slowest = await page.evaluate(async () => {
     const graph = document.querySelector(".graph svg");
     let worst = 0;
