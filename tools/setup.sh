@@ -51,7 +51,10 @@ missing_packages() {
     command -v chromium >/dev/null || echo chromium
   fi
   if [ "$also" = count ]; then command -v valgrind >/dev/null || echo valgrind; fi
-  if [ "$also" = fuzz ]; then command -v clang++ >/dev/null || echo clang; fi
+  # Debian 12's own clang, 14, cannot compile the ranges of libstdc++.
+  if [ "$also" = fuzz ]; then
+    command -v clang++-19 >/dev/null || echo clang-19 libclang-rt-19-dev | tr ' ' '\n'
+  fi
   for package in libabsl-dev libfmt-dev libprotozero-dev libcli11-dev nlohmann-json3-dev \
     libgtest-dev libgmock-dev; do
     is_installed "$package" || echo "$package"

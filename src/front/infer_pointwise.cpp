@@ -74,15 +74,10 @@ void conversion(const Inference& c) {
   c.gives(is_given ? get_dtype(c.eqn, "new_dtype") : c.out().dtype, c.shape());
 }
 
-DType part_of(DType dtype) {
-  if (dtype == DType::kC64) return DType::kF32;
-  return dtype == DType::kC128 ? DType::kF64 : dtype;
-}
-
 // abs, and the parts of a complex number.
 void real_number(const Inference& c) {
   c.require_counts(1);
-  c.gives(part_of(c.in(0).dtype), c.shape());
+  c.gives(part_dtype(c.in(0).dtype), c.shape());
 }
 
 void complex_number(const Inference& c) {
@@ -96,7 +91,7 @@ void complex_number(const Inference& c) {
 void conjugate(const Inference& c) {
   c.require_counts(1);
   c.gives(c.out().dtype, c.shape());
-  c.require(part_of(c.out().dtype) == part_of(c.in(0).dtype), "the result has other parts");
+  c.require(part_dtype(c.out().dtype) == part_dtype(c.in(0).dtype), "the result has other parts");
 }
 
 void handed_on(const Inference& c) {

@@ -84,6 +84,9 @@ void infer_fft(const Inference& c) {
   const std::string kind = get_string(c.eqn, "fft_type");
   const bool from_half = kind == "irfft", to_half = kind == "rfft";
   const DType in = c.in(0).dtype, out = c.out().dtype;
+  const DType part = part_dtype(in);
+  c.require((part == DType::kF32 || part == DType::kF64) && part == part_dtype(out),
+            "it takes and gives numbers of f32 or of f64");
   const std::size_t parts = !to_half && !is_complex(in) ? 1 : 0;
   c.require(!lengths.empty() && lengths.size() + parts <= c.shape().size(),
             "'fft_lengths' do not fit the operand");

@@ -86,6 +86,10 @@ bool is_signed(DType dtype) { return row(dtype).kind == Kind::kSigned; }
 bool is_unsigned(DType dtype) { return row(dtype).kind == Kind::kUnsigned; }
 bool is_integer(DType dtype) { return is_signed(dtype) || is_unsigned(dtype); }
 bool is_complex(DType dtype) { return row(dtype).kind == Kind::kComplex; }
+DType part_dtype(DType dtype) {
+  if (dtype == DType::kC64) return DType::kF32;
+  return dtype == DType::kC128 ? DType::kF64 : dtype;
+}
 int mantissa_bits(DType dtype) { return row(dtype).mantissa; }
 
 bool holds_exactly(DType wide, DType narrow) {

@@ -58,6 +58,7 @@ bool is_signed(DType dtype);    // signed integers
 bool is_unsigned(DType dtype);  // unsigned integers, without bool
 bool is_integer(DType dtype);   // signed or unsigned, without bool
 bool is_complex(DType dtype);
+DType part_dtype(DType dtype);  // of the real part: f32 of c64; a real dtype is its own
 // Whether every value of `narrow` is exact in `wide`, an integer, bf16, f16, f32 or f64.
 bool holds_exactly(DType wide, DType narrow);
 int mantissa_bits(DType dtype);  // explicit bits of a float: 23 for f32; 0 for others

@@ -152,6 +152,12 @@ std::int64_t Tensor::int_at(std::int64_t index) const {
   }
 }
 
+void Tensor::require_width(std::size_t bytes) const {
+  const auto width = static_cast<std::size_t>(byte_width(dtype));
+  if (width > 0 && width % bytes == 0) return;
+  throw Error("BUG", fmt::format("{} is taken for numbers of {} bytes", name_of(dtype), bytes));
+}
+
 MutableTensor allocate(DType dtype, Shape shape) {
   const std::size_t bytes = checked_bytes(dtype, shape);
   watch().require_bytes(bytes, "an array that the compiler computes");

@@ -33,6 +33,7 @@ struct Tensor {
   std::span<const std::byte> bytes() const { return {data.get(), nbytes()}; }
   template <class T>
   std::span<const T> as() const {
+    require_width(sizeof(T));
     return {reinterpret_cast<const T*>(data.get()), static_cast<std::size_t>(size())};
   }
   // The value of element `index` (row-major) of any real dtype, widened to double. Bools are 0
@@ -40,6 +41,9 @@ struct Tensor {
   double at(std::int64_t index) const;
   // The same for integers and bools, exact for 64-bit values.
   std::int64_t int_at(std::int64_t index) const;
+
+  // What is read as numbers of a dtype that it does not have would leave the bytes: Error BUG.
+  void require_width(std::size_t bytes) const;
 };
 
 // Fresh memory to be filled through the returned pointer before the Tensor is shared.
@@ -48,6 +52,7 @@ struct MutableTensor {
   std::byte* bytes = nullptr;
   template <class T>
   T* as() {
+    tensor.require_width(sizeof(T));
     return reinterpret_cast<T*>(bytes);
   }
 };

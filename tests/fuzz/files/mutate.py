@@ -79,6 +79,8 @@ def _symbolic_size(text: str, _: list[str], rng: random.Random) -> str:
 
 def _lines(text: str, _: list[str], rng: random.Random) -> str:
     lines = text.splitlines(keepends=True)
+    if not lines:
+        return text
     at, to = rng.randrange(len(lines)), rng.randrange(len(lines))
     line = lines.pop(at) if rng.random() < 0.7 else lines[at]
     if rng.random() < 0.5:
