@@ -52,3 +52,14 @@ def of_module(make: Callable[[nnx.Rngs], nnx.Module]) -> Callable[[], Callable[.
 
 def image(batch: int, size: int, channels: int = 3) -> Input:
     return ((batch, size, size, channels), "float32")
+
+
+def as_function(build: Callable[[], Callable[..., Any]]) -> Callable[[], Callable[..., Any]]:
+    """For a module whose call changes or scans parts of it, which Flax refuses inside a function."""
+
+    def build_function() -> Callable[..., Any]:
+        graph, state = nnx.split(build())
+        # A copy of the state belongs to the trace, so that the call may change it.
+        return lambda *args: nnx.merge(graph, jax.tree.map(lambda leaf: leaf, state))(*args)
+
+    return build_function

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from networks.network import Network, of_module
+from networks.network import Network, as_function, of_module
 from networks.transformer import Block
 
 VOCABULARY, WIDTH, HEADS, TOKENS = 8192, 512, 8, 128
@@ -169,6 +169,6 @@ NETWORKS = (
         CACHE - 1,
     ),
     Network("encoder", of_module(Encoder), (TOKENS_INPUT, ((1,), "int32")), TOKENS),
-    Network("LSTM and GRU", of_module(Recurrent), (((1, 100, 64), "float32"),)),
+    Network("LSTM and GRU", as_function(of_module(Recurrent)), (((1, 100, 64), "float32"),)),
     Network("Mamba", of_module(Mamba), (((1, TOKENS, 256), "float32"),)),
 )

@@ -8,6 +8,7 @@
 #include "onnx/builder.h"
 #include "onnx/walk.h"
 #include "pass/pass.h"
+#include "pass/rewriter.h"
 
 namespace jaxport::pass {
 namespace {

@@ -56,6 +56,10 @@ struct Preferences {
   // Conv refuses auto_pad = SAME_UPPER beside dilations.
   bool refuses_dilated_same = false;
 
+  // Resize with antialias is refused (ONNX Runtime Web, by WebGPU), or computed without it
+  // (OpenVINO).
+  bool lacks_antialias = false;
+
   // Attention refuses a scale below 0. (By the specification it multiplies with its root.)
   bool refuses_negative_scale = false;
 
@@ -63,6 +67,11 @@ struct Preferences {
 
   // Attention gives 0 for a row that is masked everywhere, and not NaN.
   bool zeroes_masked_rows = false;
+
+  // An interpolating Resize with the channels last has wrong numbers (ONNX Runtime Web 1.30, by
+  // WebGPU). A Transpose in front does not help: ONNX Runtime moves it behind the Resize, and with
+  // `axes` the model does not load then.
+  bool has_wrong_interpolation = false;
 
   // The norms of 16-bit floats round once, at the end; by the specification they round before scale
   // and bias, too.
@@ -120,6 +129,22 @@ inline constexpr Preferences kOnnxRuntimePreferences{
     .has_wrong_f64_log_softmax = true,
     .has_wrong_rnn_relu = true,
 };
+
+// In a browser WebGPU may compute what the model was made for, or WebAssembly with the kernels of
+// the CPU: the page chooses when it opens the model.
+inline constexpr Preferences kWebPreferences = [] {
+  Preferences preferences = kOnnxRuntimePreferences;
+  preferences.lacks_antialias = true;
+  preferences.has_wrong_interpolation = true;
+  return preferences;
+}();
+
+// Models for OpenVINO have the forms that were tried there, which are those of ONNX Runtime.
+inline constexpr Preferences kOpenVinoPreferences = [] {
+  Preferences preferences = kOnnxRuntimePreferences;
+  preferences.lacks_antialias = true;
+  return preferences;
+}();
 
 // A model that keeps to the specification is run by ONNX Runtime too. So it has the forms that ONNX
 // Runtime runs fastest where the specification allows several, and avoids what it refuses. But an

@@ -170,10 +170,16 @@ std::string requirement(const Target& target, int opset) {
 }
 
 const Preferences& preferences(const Target& target) {
-  // Models for OpenVINO have the forms that were tried there, which are those of ONNX Runtime.
-  return target.runtime == Runtime::kOnnx ? kOnnxPreferences : kOnnxRuntimePreferences;
+  switch (target.runtime) {
+    case Runtime::kOnnx:
+      return kOnnxPreferences;
+    case Runtime::kOpenVino:
+      return kOpenVinoPreferences;
+    case Runtime::kOnnxRuntimeWeb:
+      return kWebPreferences;
+    default:
+      return kOnnxRuntimePreferences;
+  }
 }
-
-bool has_antialias(const Target& target) { return target.runtime != Runtime::kOpenVino; }
 
 }  // namespace jaxport::target

@@ -49,9 +49,6 @@ std::string requirement(const Target& target, int opset);
 
 const Preferences& preferences(const Target& target);  // see support/preferences.h
 
-// Whether Resize heeds `antialias`. OpenVINO computes the same with it and without.
-bool has_antialias(const Target& target);
-
 // Whether the target computes `op` at `opset` with all its operands in `dtype`, but for indices and
 // the like, which the op never takes in it.
 bool runs(const Target& target, std::string_view op, int opset, DType dtype);

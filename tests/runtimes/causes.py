@@ -52,6 +52,7 @@ CAUSES = [
         "nodes of a dtype that WebGPU lacks are given no provider, and the model does not load",
         detail="Provider type for .* is not set",
     ),
+    Cause("web-webgpu", "SwiftShader has no halves", detail="requires f16 but the device does not"),
     Cause("tract", "it has no bfloat16", detail="Unknown DatumType Bfloat16"),
     Cause("tract", "its Loop has one result", detail="Op says 1, node says"),
     Cause("tract", "Pad needs a constant fill", detail="Pad constant input must be constant"),

@@ -147,16 +147,19 @@ bool is_slow(const Node& node, const Preferences& preferences) {
          elements.value() > Preferences::kFewCubicElements;
 }
 
-// Whether the target takes the setting of `antialias` that gives the weights.
-bool is_heeded(const Node& node, const target::Target& target) {
-  return raise::read<ResizeOp>(node).plain || target::has_antialias(target);
+// Whether the target has the mode, with the setting of `antialias` that gives the weights.
+bool is_right(const Node& node, const Preferences& preferences) {
+  const auto op = raise::read<ResizeOp>(node);
+  return (op.plain || !preferences.lacks_antialias) &&
+         (op.is_nearest() || !preferences.has_wrong_interpolation);
 }
 
 // Integers are copied; no other dtype can stand in for them.
 bool has_resize(const Node& node, const Options& options) {
   constexpr int kSinceAxes = 18;
   const DType dtype = is_float(node.dtype) && node.dtype != DType::kF64 ? DType::kF32 : node.dtype;
-  return !is_slow(node, options.preferences()) && is_heeded(node, options.target) &&
+  const Preferences& preferences = options.preferences();
+  return !is_slow(node, preferences) && is_right(node, preferences) &&
          options.opset >= kSinceAxes &&
          target::runs(options.target, "Resize", options.opset, dtype);
 }
