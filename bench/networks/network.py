@@ -55,7 +55,7 @@ def image(batch: int, size: int, channels: int = 3) -> Input:
 
 
 def as_function(build: Callable[[], Callable[..., Any]]) -> Callable[[], Callable[..., Any]]:
-    """For a module whose call changes or scans parts of it, which Flax refuses inside a function."""
+    """Of a module whose call changes or scans a part of it, which Flax refuses in a function."""
 
     def build_function() -> Callable[..., Any]:
         graph, state = nnx.split(build())
