@@ -118,6 +118,17 @@ def test_the_rest_is_converted_as_ever():
     np.testing.assert_allclose(run(proto, x, w)[0], np.full((3, 4), 2.0), atol=1e-5)
 
 
+@pytest.mark.parametrize("precision", ["f16", "bf16"])
+def test_beside_halves_they_stay_in_f32(precision):
+    def fn(x, w):
+        return scale(x @ w, by=2.0) @ w
+
+    _, proto = exported(fn, [(2, 4), (4, 4)], precision=precision, target="onnx")
+    (node,) = custom_nodes(proto.graph)
+    types = {info.name: info.type.tensor_type.elem_type for info in proto.graph.value_info}
+    assert types[node.output[0]] == onnx.TensorProto.FLOAT
+
+
 def test_equations_that_differ_in_an_object_or_a_large_number_are_two():
     @dataclasses.dataclass(frozen=True)
     class Setting:
