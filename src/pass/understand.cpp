@@ -249,6 +249,7 @@ void forget_symbols(onnx::Model& model, const Graph& body, std::size_t& fresh) {
 void mark_foreign(onnx::Model& model,
                   std::span<const std::pair<std::string, std::string>> functions) {
   UniqueNames names(model);
+  model.dims->let_symbols_be_zero();
   const auto opset = model.opset();
   std::size_t fresh = 0;
   onnx::for_each_graph(model.graph, [&](Graph& graph) {

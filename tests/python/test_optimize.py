@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 from onnx import TensorProto, helper, numpy_helper, parser
 
 import jaxport
@@ -180,6 +181,42 @@ def test_nodes_that_contradict_themselves_stay():
     )
     after = jaxport.optimize(before)
     assert [node.op_type for node in after.graph.node] == ["Transpose", "Neg"]
+
+
+def assert_agrees(before, *feeds):
+    """The model after jaxport.optimize, which gives the same for these inputs by name."""
+    after = jaxport.optimize(before)
+    for feed in feeds:
+        for have, want in zip(results(after, feed), results(before, feed), strict=True):
+            np.testing.assert_array_equal(have, want)
+    return after
+
+
+def results(model, feed):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    return session.run(None, feed)
+
+
+def test_a_size_may_be_zero():
+    """What is asked of a size of 0 is not known before."""
+    before = model_of("""
+      g (float[B,3] x) => (float[N,3] y)
+      <int64[1] none = {0}, int64[1] front = {0}, int64[1] next = {1},
+       float[1,3] filler = {7, 8, 9}>
+      {
+        shape = Shape (x)
+        rows = Slice (shape, front, next)
+        is_empty = Equal (rows, none)
+        y = If (is_empty) <
+          then_branch = t () => (float[L,3] r) { r = Identity (filler) },
+          else_branch = e () => (float[M,3] s) { s = Identity (x) } >
+      }
+    """)
+    assert_agrees(before, *({"x": np.ones((rows, 3), np.float32)} for rows in (0, 1, 2)))
 
 
 def test_command_keeps_external_data(tmp_path, capfd, monkeypatch):
