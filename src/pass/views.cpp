@@ -34,8 +34,10 @@ class Views {
 
   std::size_t merge(Graph& graph) {
     std::size_t merged = 0;
+    // The caller may override an initializer that is an input.
     for (const onnx::Initializer& constant : graph.initializers) {
-      constant_[constant.value] = &constant;
+      const bool is_input = std::ranges::find(graph.inputs, constant.value) != graph.inputs.end();
+      if (!is_input) constant_[constant.value] = &constant;
     }
     for (Node& node : graph.nodes) {
       if (merge_with_producer(node)) ++merged;

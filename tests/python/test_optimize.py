@@ -219,6 +219,16 @@ def test_a_size_may_be_zero():
     assert_agrees(before, *({"x": np.ones((rows, 3), np.float32)} for rows in (0, 1, 2)))
 
 
+def test_a_default_of_an_input_decides_nothing():
+    """The caller may give another target, which copies a size of the Reshape before it."""
+    before = model_of("""
+      g (float[6,4] x, int64[2] target = {4, 6}) => (float[N,M] y) <int64[2] first = {2, 12}>
+      { a = Reshape (x, first) y = Reshape (a, target) }
+    """)
+    x = np.arange(24, dtype=np.float32).reshape(6, 4)
+    assert_agrees(before, {"x": x}, {"x": x, "target": np.array([0, -1], np.int64)})
+
+
 def test_command_keeps_external_data(tmp_path, capfd, monkeypatch):
     weight = numpy_helper.from_array(np.arange(4096, dtype=np.float32).reshape(64, 64), "w")
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [2, 64]) for n in "xy")
