@@ -229,6 +229,27 @@ def test_a_default_of_an_input_decides_nothing():
     assert_agrees(before, {"x": x}, {"x": x, "target": np.array([0, -1], np.int64)})
 
 
+def test_a_negative_size_is_not_known():
+    """Some exporters write -1 for a size that is left open."""
+    before = model_of("""
+      g (float[N,3] x, float[3] scale) => (float[3] y)
+      <int64[1] open = {-1}, int64[1] front = {0}, int64[1] next = {1}, float[3] two = {2, 2, 2},
+       float[3] one = {1, 1, 1}>
+      {
+        shape = Shape (x)
+        rows = Slice (shape, front, next)
+        is_open = Equal (rows, open)
+        factor = Where (is_open, two, one)
+        y = Mul (factor, scale)
+      }
+    """)
+    dim = before.graph.input[0].type.tensor_type.shape.dim[0]
+    dim.Clear()
+    dim.dim_value = -1
+    scale = np.array([1, 2, 3], np.float32)
+    assert_agrees(before, {"x": np.ones((2, 3), np.float32), "scale": scale})
+
+
 def test_command_keeps_external_data(tmp_path, capfd, monkeypatch):
     weight = numpy_helper.from_array(np.arange(4096, dtype=np.float32).reshape(64, 64), "w")
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [2, 64]) for n in "xy")
