@@ -109,6 +109,7 @@ class Copies {
       if (const auto part = part_of(op, node)) ++unsorted_taken[part->whole];
     }
     for (const Node& node : graph.nodes) {
+      if (node.out.empty()) continue;  // an op of somebody else
       const ValueId id = node.out[0];
       const auto taken = unsorted_taken.find(id);
       if (taken == unsorted_taken.end() || taken->second != uses_[id] || !is_large(op, id))

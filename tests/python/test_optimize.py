@@ -250,6 +250,21 @@ def test_a_negative_size_is_not_known():
     assert_agrees(before, {"x": np.ones((2, 3), np.float32), "scale": scale})
 
 
+def test_nodes_without_a_first_result_or_operand_stay():
+    """Nothing looks inside of them; one that ONNX Runtime can run gives the same as before."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 2])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 2])
+    last = helper.make_node("Neg", ["x"], ["y"])
+    for op, operands in (("MatMul", ["x", "x"]), ("Identity", ["x"]), ("Concat", [""])):
+        for outputs in ([], [""], ["", "z"]) if operands != [""] else (["z"],):
+            node = helper.make_node(op, operands, outputs)
+            for domain in ("", "other"):
+                node.domain = domain
+                graph = helper.make_graph([node, last], "g", [x], [y])
+                after = jaxport.optimize(helper.make_model(graph))
+                assert [node.op_type for node in after.graph.node] == [op, "Neg"]
+
+
 def test_command_keeps_external_data(tmp_path, capfd, monkeypatch):
     weight = numpy_helper.from_array(np.arange(4096, dtype=np.float32).reshape(64, 64), "w")
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [2, 64]) for n in "xy")
