@@ -265,6 +265,28 @@ def test_nodes_without_a_first_result_or_operand_stay():
                 assert [node.op_type for node in after.graph.node] == [op, "Neg"]
 
 
+def test_old_operator_sets_get_no_newer_nodes():
+    """Squeeze took its axes as an attribute before opset 13, DepthToSpace had no mode before 11."""
+    layers = """
+      g (float[2,3,64,64] x) => (float[64,64] y) <int64 one = {1}, int64 two = {2}>
+      { layer = Gather <axis = 0> (x, one) y = Gather <axis = 0> (layer, two) }
+    """
+    blocks = """
+      g (float[1,8,4,4] x) => (float[1,2,8,8] y)
+      <int64[6] split = {1, 2, 2, 2, 4, 4}, int64[4] joined = {1, 2, 8, 8}>
+      {
+        a = Reshape (x, split)
+        b = Transpose <perm = [0, 1, 4, 2, 5, 3]> (a)
+        y = Reshape (b, joined)
+      }
+    """
+    for opset in (9, 12):
+        for text, shape in ((layers, (2, 3, 64, 64)), (blocks, (1, 8, 4, 4))):
+            before = parser.parse_model(f'<ir_version: 4, opset_import: ["" : {opset}]>\n{text}')
+            x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+            assert_agrees(before, {"x": x})
+
+
 def test_command_keeps_external_data(tmp_path, capfd, monkeypatch):
     weight = numpy_helper.from_array(np.arange(4096, dtype=np.float32).reshape(64, 64), "w")
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [2, 64]) for n in "xy")
