@@ -287,6 +287,33 @@ def test_old_operator_sets_get_no_newer_nodes():
             assert_agrees(before, {"x": x})
 
 
+def test_what_may_fail_stays_in_a_loop_that_may_take_no_step():
+    """Division by zero, and an element of nothing, end the run."""
+    before = model_of("""
+      g (int64 n, float[K] x) => (int64 total, float y, float z)
+      <int64 hundred = {100}, int64 start = {0}, float zero = {0.0}>
+      {
+        total, y, z = Loop (n, , start, zero, zero) <
+          body = step (int64 i, bool go, int64 t, float a, float b)
+            => (bool on, int64 t1, float a1, float b1)
+          {
+            on = Identity (go)
+            part = Div (hundred, n)
+            t1 = Add (t, part)
+            first = Gather (x, start)
+            a1 = Add (a, first)
+            waves = Sin (x)
+            wave = ReduceSum <keepdims = 0> (waves)
+            b1 = Add (b, wave)
+          }
+        >
+      }
+    """)
+    x = np.arange(3, dtype=np.float32)
+    after = assert_agrees(before, {"n": np.array(0), "x": x[:0]}, {"n": np.array(3), "x": x})
+    assert [node.op_type for node in after.graph.node] == ["Sin", "ReduceSum", "Loop"]
+
+
 def test_command_keeps_external_data(tmp_path, capfd, monkeypatch):
     weight = numpy_helper.from_array(np.arange(4096, dtype=np.float32).reshape(64, 64), "w")
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [2, 64]) for n in "xy")
