@@ -314,6 +314,15 @@ def test_what_may_fail_stays_in_a_loop_that_may_take_no_step():
     assert [node.op_type for node in after.graph.node] == ["Sin", "ReduceSum", "Loop"]
 
 
+def test_a_scale_that_would_make_weights_vanish_stays():
+    before = model_of("""
+      g (float[1,2] x) => (float[1,2] y) <float[2,2] w = {1e-30, 1e-30, 0, 0}, float s = {1e-20}>
+      { a = MatMul (x, w) y = Mul (a, s) }
+    """)
+    after = assert_agrees(before, {"x": np.array([[1e30, 2.0]], np.float32)})
+    assert [node.op_type for node in after.graph.node] == ["MatMul", "Mul"]
+
+
 def test_command_keeps_external_data(tmp_path, capfd, monkeypatch):
     weight = numpy_helper.from_array(np.arange(4096, dtype=np.float32).reshape(64, 64), "w")
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [2, 64]) for n in "xy")
