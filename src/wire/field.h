@@ -9,8 +9,8 @@ namespace jaxport::wire::field {
 
 using Number = std::uint32_t;
 
-// Graphs in graphs: readers of protobuf follow 100 messages, one of these takes three, and the types
-// of its values five more.
+// Graphs in graphs: readers of protobuf follow 100 messages, one of these takes three, and the
+// types of its values five more.
 constexpr std::size_t kDeepest = 32;
 
 namespace model {

@@ -305,11 +305,13 @@ void require_readable_depth(const onnx::Model& model) {
     levels = std::max(levels, levels_of(function.body));
   }
   if (levels <= field::kDeepest) return;
-  throw Error("E050", fmt::format("the model has {} graphs inside each other, more than the {} that "
-                                  "readers of protobuf follow",
-                                  levels, field::kDeepest))
-      .help("nest conditions and loops less deeply; a function that is marked with "
-            "jaxport.onnx_function begins anew");
+  throw Error("E050",
+              fmt::format("the model has {} graphs inside each other, more than the {} that "
+                          "readers of protobuf follow",
+                          levels, field::kDeepest))
+      .help(
+          "nest conditions and loops less deeply; a function that is marked with "
+          "jaxport.onnx_function begins anew");
 }
 
 }  // namespace
