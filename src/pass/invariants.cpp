@@ -23,9 +23,12 @@ bool always(const onnx::Model&, const Node&) { return true; }
 
 // The others end the run, for what their operands hold.
 bool cannot_fail(const onnx::Model& model, const Node& node) {
-  constexpr std::string_view kOps[] = {"Expand",    "Gather", "GatherElements", "GatherND",
-                                       "OneHot",    "Range",  "Reshape",        "ScatterElements",
-                                       "ScatterND", "Split",  "Tile",           "TopK"};
+  constexpr std::string_view kOps[] = {"AveragePool",  "Compress",     "Conv",   "ConvTranspose",
+                                       "DepthToSpace", "Expand",       "Gather", "GatherElements",
+                                       "GatherND",     "MaxPool",      "OneHot", "Pad",
+                                       "Range",        "Reshape",      "Resize", "ScatterElements",
+                                       "ScatterND",    "SpaceToDepth", "Split",  "Squeeze",
+                                       "Tile",         "TopK"};
   static_assert(std::ranges::is_sorted(kOps));
   const auto& type = model.values[node.out[0]].type;
   if (node.op == "Div" || node.op == "Mod") return type && !is_integer(type->dtype);
