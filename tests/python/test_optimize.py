@@ -183,6 +183,23 @@ def test_nodes_that_contradict_themselves_stay():
     assert [node.op_type for node in after.graph.node] == ["Transpose", "Neg"]
 
 
+def test_sizes_that_no_tensor_has_are_not_computed():
+    for op, sizes in (
+        ("Expand (one, sizes)", (2**32, 2**32)),
+        ("ConstantOfShape (sizes)", (-5, 3)),
+        ("Range (least, most, step)", (0, 0)),
+    ):
+        before = model_of(f"""
+          g (int64 i) => (float[N] y)
+          <int64[2] sizes = {{{sizes[0]}, {sizes[1]}}}, float[1,1] one = {{1}},
+           int64 least = {{-9223372036854775807}}, int64 most = {{9223372036854775807}},
+           int64 step = {{1}}>
+          {{ a = {op} b = Cast <to = 1> (a) y = Gather (b, i) }}
+        """)
+        after = jaxport.optimize(before)
+        assert op.startswith(after.graph.node[0].op_type)
+
+
 def assert_agrees(before, *feeds):
     """The model after jaxport.optimize, which gives the same for these inputs by name."""
     after = jaxport.optimize(before)
