@@ -340,7 +340,7 @@ def _check_options(
 
 def _choice(option: str, value: str, choices: Sequence[str]) -> Any:
     """One of the choices; as in jax2onnx, capital letters and spaces around it do not matter."""
-    found = value.lower().strip()
+    found = str(value).lower().strip()
     if found not in choices:
         raise ConversionError(
             "E075",

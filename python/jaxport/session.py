@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 
 from . import _core
+from .errors import ConversionError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +37,11 @@ def watched(limits: Limits | None = None) -> Iterator[_core.Session]:
 
     JAXPORT_DUMP and JAXPORT_LOG say what is kept and printed: docs/debugging.md.
     """
-    limits = limits or Limits()
+    limits = Limits() if limits is None else limits
+    if not isinstance(limits, Limits):
+        raise ConversionError(
+            "E075", f"limits {limits!r} is no choice", help="give jaxport.Limits(nodes=…)"
+        )
     session = _core.Session(
         nodes=limits.nodes,
         bytes=limits.bytes,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Python module jaxport._core: conversion of arguments, no logic.
+#include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
@@ -49,6 +50,13 @@ struct CompiledModel {
   std::string case_header;
 };
 
+// --- what a choice may be, for messages
+[[maybe_unused]] constexpr const char* kind_of(int) { return "a whole number"; }
+[[maybe_unused]] constexpr const char* kind_of(bool) { return "True or False"; }
+[[maybe_unused]] constexpr const char* kind_of(std::string_view) { return "a text"; }
+constexpr const char* kind_of(const std::vector<std::string>&) { return "a list of texts"; }
+constexpr const char* kind_of(std::optional<std::int64_t>) { return "a whole number or None"; }
+
 compile::Choices choices_from(const nb::dict& given) {
   compile::Choices choices;
   for (const auto& [name, value] : given) {
@@ -56,7 +64,10 @@ compile::Choices choices_from(const nb::dict& given) {
     if (!choice) throw nb::key_error(nb::cast<std::string>(name).c_str());
     std::visit(
         [&](auto member) {
-          choices.*member = nb::cast<std::decay_t<decltype(choices.*member)>>(value);
+          if (nb::try_cast(value, choices.*member)) return;
+          throw Error("E075", fmt::format("{} {} is no choice", choice->name,
+                                          nb::cast<std::string>(nb::repr(value))))
+              .help(fmt::format("give {}", kind_of(choices.*member)));
         },
         choice->member);
   }

@@ -85,7 +85,7 @@ front::Attr Params::attr(nb::handle value) {
     case Kind::kBool:
       return {bool_of(value)};
     case Kind::kInt:
-      return {int_of(value)};
+      return integer(value);
     case Kind::kFloat:
       return {double_of(value)};
     case Kind::kString:
@@ -107,7 +107,7 @@ front::Attr Params::attr(nb::handle value) {
     case Kind::kArray:
       return array(nb::borrow(value));
     default:
-      return {front::Opaque{class_name(value)}};
+      return {opaque(value)};
   }
 }
 
@@ -127,6 +127,37 @@ front::Record Params::record(nb::handle tuple) {
   });
   front::check_fields(result.name, result);
   return result;
+}
+
+// An integer beyond 64 bits is kept as its digits.
+front::Attr Params::integer(nb::handle value) {
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+  if (overflow != 0) return {front::Opaque{text_of(nb::str(value))}};
+  if (number == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+  return {std::int64_t{number}};
+}
+
+// The class, and from the second object that differs from those before it on, a number: equations
+// that differ in such a parameter are not equal.
+front::Opaque Params::opaque(nb::handle value) {
+  nb::object key = nb::make_tuple(value.type(), value);
+  PyObject* found = PyDict_GetItemWithError(opaque_.ptr(), key.ptr());
+  if (found == nullptr && PyErr_Occurred() != nullptr) {  // it cannot be hashed or compared
+    PyErr_Clear();
+    key = nb::make_tuple(nb::none(), nb::int_(reinterpret_cast<std::uintptr_t>(value.ptr())));
+    found = PyDict_GetItem(opaque_.ptr(), key.ptr());
+  }
+  std::string name = class_name(value);
+  std::int64_t which = 0;
+  if (found != nullptr) {
+    which = int_of(PyTuple_GET_ITEM(found, 0));
+  } else {
+    which = ++unsorted_opaque_counts_[name];
+    // The object lives on beside its number, so that no other has its address.
+    opaque_[key] = nb::make_tuple(which, nb::borrow(value));
+  }
+  return {which == 1 ? std::move(name) : name + " #" + std::to_string(which)};
 }
 
 front::Attr Params::array(const nb::object& value) {

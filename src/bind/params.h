@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <unordered_map>
 
 #include "bind/objects.h"
 #include "bind/types.h"
@@ -34,12 +35,16 @@ class Params {
   front::List list(nb::handle sequence);
   front::Record record(nb::handle tuple);
   front::Attr array(const nb::object& value);
+  front::Attr integer(nb::handle value);
+  front::Opaque opaque(nb::handle value);
 
   Kinds& kinds_;
   Types& types_;
   ReadRegion read_region_;
   nb::object ignored_, ignored_when_none_, array_of_, impl_name_, dtype_attr_, name_attr_;
   ByIdentity<Name> names_;
+  nb::dict opaque_;  // by class and object: which of its class it is
+  std::unordered_map<std::string, std::size_t> unsorted_opaque_counts_;  // by name of the class
 };
 
 }  // namespace jaxport::bind

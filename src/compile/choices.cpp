@@ -76,6 +76,9 @@ const Choice* find_choice(std::string_view name) {
 
 Options compile_options(const Choices& choices) {
   check_texts(choices);
+  if (choices.model_name.empty()) {
+    throw Error("E075", "model_name is empty").help("a graph of ONNX has a name");
+  }
   Options options;
   options.target = target::target_from_name(choices.target);
   options.opset =

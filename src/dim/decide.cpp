@@ -64,7 +64,7 @@ Interval mod_bounds(const Interval& x, const Interval& y) {
 }
 
 Interval structural_bounds(Scope& scope, const DimAtom& atom) {
-  if (atom.op == DimAtom::Op::kSymbol) return {1, Interval::kNoUpper};
+  if (atom.op == DimAtom::Op::kSymbol) return {scope.least_symbol, Interval::kNoUpper};
   const Interval x = bounds(scope, atom.lhs), y = bounds(scope, atom.rhs);
   switch (atom.op) {
     case DimAtom::Op::kFloordiv:

@@ -152,6 +152,11 @@ void collect_symbols(const Dim& size, std::vector<std::string>& into) {
 DimScope::DimScope() : impl_(std::make_unique<Impl>(*this)) {}
 DimScope::~DimScope() = default;
 
+void DimScope::let_symbols_be_zero() {
+  impl_->least_symbol = 0;
+  impl_->forget_results();
+}
+
 Dim DimScope::symbol(std::string_view name) {
   const DimAtom*& atom = impl_->symbol_atoms[std::string(name)];
   if (atom == nullptr) {

@@ -20,7 +20,8 @@ class DimScope;
 struct DimExpr;  // an interned polynomial, owned by its scope
 
 // A size: an integer, or an expression interned in a DimScope. Equal expressions are the same
-// object, so == and hashing are cheap. Symbols stand for sizes of at least 1, as in jax.export.
+// object, so == and hashing are cheap. Symbols stand for sizes of at least 1, as in jax.export,
+// unless their scope says otherwise.
 class Dim {
  public:
   Dim(std::int64_t value = 0) : value_(value) {}  // NOLINT: sizes are written as plain integers
@@ -128,6 +129,9 @@ class DimScope {
   ~DimScope();
   DimScope(const DimScope&) = delete;
   DimScope& operator=(const DimScope&) = delete;
+
+  // Symbols stand for sizes of at least 0 from here on, as in a model that says nothing of them.
+  void let_symbols_be_zero();
 
   Dim symbol(std::string_view name);         // any text; parse() reads back Python identifiers
   std::vector<std::string> symbols() const;  // in order of first use

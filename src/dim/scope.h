@@ -80,6 +80,7 @@ struct DimScope::Impl {
   std::unordered_multimap<std::uint64_t, std::unique_ptr<DimAtom>> atoms;
   std::unordered_multimap<std::uint64_t, std::unique_ptr<DimExpr>> exprs;
 
+  std::int64_t least_symbol = 1;
   std::vector<std::string> constraints;
   std::vector<Dim> non_negative;  // each is >= 0 by some constraint
   std::vector<dim::Divisibility> divisibilities;

@@ -39,6 +39,7 @@ void range(Inference& n) {
   if (!start || !limit || !delta) return;
   if (*delta == 0) n.fail("delta is 0");
   const double count = std::ceil((*limit - *start) / *delta);
+  if (!(count < 0x1p53)) n.fail("more elements than a tensor has");
   n.set(0, {static_cast<std::int64_t>(std::max(0.0, count))});
 }
 

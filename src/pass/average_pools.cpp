@@ -23,8 +23,10 @@ class AveragePools {
 
   std::size_t run(Graph& graph) {
     std::size_t made = 0;
+    // The caller may override an initializer that is an input.
     for (const onnx::Initializer& constant : graph.initializers) {
-      constant_[constant.value] = &constant;
+      const bool is_input = std::ranges::find(graph.inputs, constant.value) != graph.inputs.end();
+      if (!is_input) constant_[constant.value] = &constant;
     }
     for (Node& node : graph.nodes) {
       onnx::for_each_subgraph(node, [&](Graph& inner) { made += run(inner); });

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "onnx/builder.h"
+#include "onnx/schema.h"
 #include "onnx/walk.h"
 #include "pass/pass.h"
 #include "pass/rewriter.h"
@@ -110,6 +111,7 @@ class Copies {
       if (const auto part = part_of(op, node)) ++unsorted_taken[part->whole];
     }
     for (const Node& node : graph.nodes) {
+      if (node.out.empty()) continue;  // an op of somebody else
       const ValueId id = node.out[0];
       const auto taken = unsorted_taken.find(id);
       if (taken == unsorted_taken.end() || taken->second != uses_[id] || !is_large(op, id))
@@ -120,6 +122,7 @@ class Copies {
 
   // A Gather of a Gather becomes a Squeeze of a Slice along both axes.
   bool take_from_whole(Builder& op, Node& node) const {
+    if (op.opset() < onnx::kOldestOpset) return false;  // Squeeze has axes as an input since 13
     const auto second = part_of(op, node);
     const auto found = second ? unsorted_parts_.find(second->whole) : unsorted_parts_.end();
     if (found == unsorted_parts_.end()) return false;

@@ -175,7 +175,16 @@ class Folder {
       if (!dim.is_static()) return std::nullopt;
       call.shape.push_back(dim.value());
     }
-    return element_count(call.shape) <= most_ ? std::optional(std::move(call)) : std::nullopt;
+    return is_small(call.shape) ? std::optional(std::move(call)) : std::nullopt;
+  }
+
+  // A file of others may ask for sizes that no tensor has.
+  bool is_small(const Shape& shape) const {
+    std::int64_t elements = 1;
+    for (std::int64_t size : shape) {
+      if (size < 0 || __builtin_mul_overflow(elements, size, &elements)) return false;
+    }
+    return elements <= most_;
   }
 
   onnx::Model& model_;

@@ -84,7 +84,10 @@ bool splits_into_one(Local& local, Node& node) {
   return node.out.size() == 1 && local.replace(node, node.in[0]);
 }
 
+// The bounds that are absent are the least and the largest number: only infinities lie beyond.
 bool has_no_bounds(Local& local, Node& node) {
+  const onnx::TensorType* type = local.type(node.in[0]);
+  if (type == nullptr || !is_integer(type->dtype)) return false;
   const bool is_bounded =
       std::any_of(node.in.begin() + 1, node.in.end(), [](ValueId id) { return id != kAbsent; });
   return !is_bounded && local.replace(node, node.in[0]);

@@ -15,10 +15,34 @@ using onnx::Initializer;
 using onnx::Node;
 using onnx::ValueId;
 
+// Which nodes may run where a loop that takes no step leaves them out.
+using MayRun = bool (*)(const onnx::Model& model, const Node& node);
+
+// What jaxport writes does not fail: divisors and indices are guarded.
+bool always(const onnx::Model&, const Node&) { return true; }
+
+// The others end the run, for what their operands hold.
+bool cannot_fail(const onnx::Model& model, const Node& node) {
+  constexpr std::string_view kOps[] = {"AveragePool",  "Compress",     "Conv",   "ConvTranspose",
+                                       "DepthToSpace", "Expand",       "Gather", "GatherElements",
+                                       "GatherND",     "MaxPool",      "OneHot", "Pad",
+                                       "Range",        "Reshape",      "Resize", "ScatterElements",
+                                       "ScatterND",    "SpaceToDepth", "Split",  "Squeeze",
+                                       "Tile",         "TopK"};
+  static_assert(std::ranges::is_sorted(kOps));
+  const auto& type = model.values[node.out[0]].type;
+  if (node.op == "Div" || node.op == "Mod") return type && !is_integer(type->dtype);
+  return !std::ranges::binary_search(kOps, node.op);
+}
+
 // A loop body from which nodes are moved to the graph around it.
 class Body {
  public:
-  explicit Body(Graph& body) : body_(body), outputs_(body.outputs.begin(), body.outputs.end()) {
+  Body(const onnx::Model& model, Graph& body, MayRun may_run)
+      : model_(model),
+        body_(body),
+        may_run_(may_run),
+        outputs_(body.outputs.begin(), body.outputs.end()) {
     inside_.insert(body.inputs.begin(), body.inputs.end());
   }
 
@@ -43,7 +67,7 @@ class Body {
  private:
   // An output must stay a result of its own graph.
   bool is_invariant(const Node& node) const {
-    return onnx::is_repeatable(node) && !node.in.empty() &&
+    return onnx::is_repeatable(node) && !node.in.empty() && may_run_(model_, node) &&
            std::ranges::none_of(node.in, [&](ValueId id) { return inside_.contains(id); }) &&
            std::ranges::none_of(node.out, [&](ValueId id) { return outputs_.contains(id); });
   }
@@ -56,18 +80,20 @@ class Body {
     });
   }
 
+  const onnx::Model& model_;
   Graph& body_;
+  MayRun may_run_;
   std::unordered_set<ValueId> inside_, outputs_, hoisted_inputs_;  // looked up, never walked
 };
 
-std::size_t hoist(Graph& graph) {
+std::size_t hoist(const onnx::Model& model, Graph& graph, MayRun may_run) {
   std::size_t hoisted = 0;
   std::vector<Node> nodes;
   for (Node& node : graph.nodes) {
     onnx::for_each_subgraph(node, [&](Graph& inner) {
-      hoisted += hoist(inner);
+      hoisted += hoist(model, inner, may_run);
       const bool repeats = node.domain.empty() && (node.op == "Loop" || node.op == "Scan");
-      if (repeats) hoisted += Body(inner).hoist_into(graph, nodes);
+      if (repeats) hoisted += Body(model, inner, may_run).hoist_into(graph, nodes);
     });
     nodes.push_back(std::move(node));
   }
@@ -77,6 +103,10 @@ std::size_t hoist(Graph& graph) {
 
 }  // namespace
 
-std::size_t hoist_invariants(onnx::Model& model) { return hoist(model.graph); }
+std::size_t hoist_invariants(onnx::Model& model) { return hoist(model, model.graph, always); }
+
+std::size_t hoist_safe_invariants(onnx::Model& model) {
+  return hoist(model, model.graph, cannot_fail);
+}
 
 }  // namespace jaxport::pass

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <unordered_set>
 #include <utility>
 
 #include "onnx/walk.h"
@@ -151,9 +152,13 @@ ValueId Local::add_node(Node node, onnx::TensorType type) {
 
 bool Local::replace(const Node& node, std::span<const ValueId> with) {
   const auto is_kept = [this](ValueId id) { return !is_used(id); };
+  std::unordered_set<ValueId> unsorted_renamed;
   for (std::size_t i = 0; i < node.out.size(); ++i) {
     if (is_kept(node.out[i])) continue;
     if (i >= with.size() || !rewriter_.can_replace(node.out[i], with[i])) return false;
+    // One value cannot have the names of two outputs.
+    if (!rewriter_.is_output(node.out[i])) continue;
+    if (!unsorted_renamed.insert(with[i]).second) return false;
   }
   for (std::size_t i = 0; i < node.out.size(); ++i) {
     if (is_kept(node.out[i])) continue;

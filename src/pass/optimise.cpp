@@ -35,7 +35,7 @@ constexpr Pass kAnyModelPasses[] = {
     {"make_average_pools", make_average_pools},
     {"absorb_scales", absorb_scales},
     {"make_gemms", make_gemms},
-    {"hoist_invariants", hoist_invariants},
+    {"hoist_safe_invariants", hoist_safe_invariants},
     {"share_weights", share_weights},
     {"merge_equal_nodes", merge_equal_nodes},
     {"name_constant_results", name_constant_results},

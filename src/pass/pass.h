@@ -47,8 +47,10 @@ std::size_t remove_identities(onnx::Model& model);    // x + 0, Dropout, Concat 
 std::size_t shorten_corridors(onnx::Model& model);    // Reshape, Transpose, Expand, …
 std::size_t cancel_pieces(onnx::Model& model);        // Split, Concat, Slice
 std::size_t move_weights(onnx::Model& model);         // Transpose or Reshape of a weight
-std::size_t absorb_scales(onnx::Model& model);        // into the weights of Conv, Gemm, MatMul
-std::size_t share_weights(onnx::Model& model);        // equal initializers of any size
+std::size_t hoist_safe_invariants(
+    onnx::Model& model);  // as hoist_invariants, where the loop may take no step
+std::size_t absorb_scales(onnx::Model& model);  // into the weights of Conv, Gemm, MatMul
+std::size_t share_weights(onnx::Model& model);  // equal initializers of any size
 
 // Calls that carry their body become calls of functions, after all other passes. Returns how many
 // functions there are.

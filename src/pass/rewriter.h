@@ -17,6 +17,7 @@ class Rewriter {
   // graph and keep its name, so `to` takes the name over; it cannot when it is an input, an
   // initializer, a value of an outer graph, or an output itself.
   bool can_replace(onnx::ValueId from, onnx::ValueId to) const;
+  bool is_output(onnx::ValueId id) const { return is_output_[id]; }  // of any graph
   void replace(onnx::ValueId from, onnx::ValueId to);  // only where can_replace() says so
   // What stands for `id` after all replacements so far.
   onnx::ValueId current(onnx::ValueId id) const;

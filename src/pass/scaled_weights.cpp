@@ -3,6 +3,7 @@
 // weights and biases; zeros around the image become the padding of Conv.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "pass/local.h"
 #include "pass/pass.h"
@@ -24,6 +25,24 @@ std::optional<Numbers> numbers(const Local& local, ValueId id) {
   const Tensor tensor = materialise(found->view);
   if (dtype == DType::kF64) return Numbers(tensor.as<double>().begin(), tensor.as<double>().end());
   return Numbers(tensor.as<float>().begin(), tensor.as<float>().end());
+}
+
+// Whether a channel had ordinary weights and has none that keeps its digits.
+bool vanishes(DType dtype, const Numbers& before, const Numbers& after, std::size_t inner,
+              std::size_t channels) {
+  const double least =
+      dtype == DType::kF32 ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
+  Numbers largest_before(channels, 0.0), largest_after(channels, 0.0);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const std::size_t channel = i / inner % channels;
+    largest_before[channel] = std::max(largest_before[channel], std::fabs(before[i]));
+    largest_after[channel] = std::max(largest_after[channel], std::fabs(after[i]));
+  }
+  for (std::size_t i = 0; i < channels; ++i) {
+    const bool is_lost = largest_after[i] != 0 && largest_after[i] < least;
+    if (is_lost && largest_before[i] >= least) return true;
+  }
+  return false;
 }
 
 // nullopt when a number would leave the dtype.
@@ -112,13 +131,13 @@ bool absorb(Local& local, Node& node, const Layer& layer, const Numbers& scale,
   auto bias = has_bias ? per_channel(local, bias_layer(layer), layer.node->in[2])
                        : Numbers(scale.size(), 0.0);
   if (!weights || !bias) return false;
+  const auto inner = static_cast<std::size_t>(layer.inner);
   Numbers scaled = *weights;
-  for (std::size_t i = 0; i < scaled.size(); ++i) {
-    scaled[i] *= scale[i / static_cast<std::size_t>(layer.inner) % scale.size()];
-  }
+  for (std::size_t i = 0; i < scaled.size(); ++i) scaled[i] *= scale[i / inner % scale.size()];
   for (std::size_t i = 0; i < bias->size(); ++i) (*bias)[i] = (*bias)[i] * scale[i] + shift[i];
   const Initializer& old = *local.constant(layer.node->in[1]);
   const DType dtype = old.view.base.dtype;
+  if (vanishes(dtype, *weights, scaled, inner, scale.size())) return false;
   auto new_weights = rounded(dtype, old.shape, scaled);
   auto new_bias = rounded(dtype, {std::ssize(*bias)}, *bias);
   if (!new_weights || !new_bias) return false;

@@ -61,6 +61,18 @@ const onnx::Schema* readable_schema(std::string_view op, std::int64_t opset) {
   return schema != nullptr && !schema->deprecated ? schema : nullptr;
 }
 
+// Whether the node has the operands and results that passes may take for granted.
+bool has_its_values(const onnx::Schema& schema, const Node& node) {
+  const std::size_t operands = node.in.size(), results = node.out.size();
+  if (operands < schema.min_inputs || operands > schema.max_inputs) return false;
+  if (results < schema.min_outputs || results > schema.max_outputs) return false;
+  for (std::size_t i = 0; i < operands; ++i) {
+    const bool is_optional = onnx::formal_at(schema.inputs, i).arity == onnx::Arity::kOptional;
+    if (node.in[i] == kAbsent && !is_optional) return false;
+  }
+  return results > 0 && node.out[0] != kAbsent;
+}
+
 // --- names
 
 // Names of the user, which nothing else may have: those of the main graph's inputs and outputs.
@@ -249,13 +261,15 @@ void forget_symbols(onnx::Model& model, const Graph& body, std::size_t& fresh) {
 void mark_foreign(onnx::Model& model,
                   std::span<const std::pair<std::string, std::string>> functions) {
   UniqueNames names(model);
+  model.dims->let_symbols_be_zero();
   const auto opset = model.opset();
   std::size_t fresh = 0;
   onnx::for_each_graph(model.graph, [&](Graph& graph) {
     if (&graph != &model.graph) forget_symbols(model, graph, fresh);
     for (Node& node : graph.nodes) {
-      const bool is_known = node.domain.empty() && readable_schema(node.op, opset) != nullptr &&
-                            !is_called(node, functions);
+      const onnx::Schema* schema = node.domain.empty() ? readable_schema(node.op, opset) : nullptr;
+      const bool is_known =
+          schema != nullptr && has_its_values(*schema, node) && !is_called(node, functions);
       if (!is_known) {
         if (!node.domain.starts_with(kForeign)) node.domain.insert(node.domain.begin(), kForeign);
         continue;

@@ -34,8 +34,10 @@ class Views {
 
   std::size_t merge(Graph& graph) {
     std::size_t merged = 0;
+    // The caller may override an initializer that is an input.
     for (const onnx::Initializer& constant : graph.initializers) {
-      constant_[constant.value] = &constant;
+      const bool is_input = std::ranges::find(graph.inputs, constant.value) != graph.inputs.end();
+      if (!is_input) constant_[constant.value] = &constant;
     }
     for (Node& node : graph.nodes) {
       if (merge_with_producer(node)) ++merged;
@@ -110,7 +112,7 @@ class Views {
     const onnx::Attribute* allow_zero = node.attr("allowzero");
     if (allow_zero != nullptr && std::get<std::int64_t>(allow_zero->value) != 0) return true;
     const onnx::Initializer* target = constant_[node.in[1]];
-    if (target == nullptr) return has_no_zero(type(node.out[0]));
+    if (target == nullptr) return copies_same_sizes(source, type(node.in[0]), type(node.out[0]));
     const Tensor sizes = materialise(target->view);
     const TensorType* middle = type(node.in[0]);
     for (std::int64_t i = 0; i < sizes.size(); ++i) {
@@ -126,10 +128,15 @@ class Views {
            axis < b->shape->size() && (*a->shape)[axis] == (*b->shape)[axis];
   }
 
-  static bool has_no_zero(const TensorType* type) {
-    return type != nullptr && type->shape && std::ranges::all_of(*type->shape, [](const Dim& dim) {
-             return less_equal(1, dim) == Truth::kYes;
-           });
+  // Where a size of the result may be 0, a computed target may ask for a copy.
+  static bool copies_same_sizes(const TensorType* source, const TensorType* middle,
+                                const TensorType* result) {
+    if (result == nullptr || !result->shape) return false;
+    for (std::size_t i = 0; i < result->shape->size(); ++i) {
+      const bool may_copy = less_equal(1, (*result->shape)[i]) != Truth::kYes;
+      if (may_copy && !same_size(source, middle, i)) return false;
+    }
+    return true;
   }
 
   const TensorType* type(ValueId id) const {

@@ -126,11 +126,21 @@ std::optional<Value> compose_clip(Builder& op, const Node& node) {
   return bound(2) ? smaller(result, bound(2)) : result;
 }
 
-// x fmod y = x - (x / y) * y; without signs it is the other kind of Mod.
+// The mask of x mod 2^n; nullopt for other divisors and where there is no op for it.
+std::optional<std::int64_t> mask_of(const Builder& op, const Value& divisor) {
+  const Tensor* known = op.known(divisor);
+  if (known == nullptr || known->size() != 1 || op.opset() < 18) return std::nullopt;
+  const std::int64_t value = known->int_at(0);
+  return value > 0 && (value & (value - 1)) == 0 ? std::optional(value - 1) : std::nullopt;
+}
+
+// x fmod y = x - (x / y) * y. Without signs it is the other kind of Mod, which a target may lack.
 std::optional<Value> compose_mod(Builder& op, const Node& node) {
   const Value x(&op, node.in[0]), y(&op, node.in[1]);
-  if (is_unsigned(x.dtype())) return x % y;
-  return x - x / y * y;
+  if (!is_unsigned(x.dtype())) return x - x / y * y;
+  if (node.attr("fmod") != nullptr) return x % y;
+  const auto mask = mask_of(op, y);
+  return mask ? std::optional(op.BitwiseAnd(x, like(x, *mask))) : std::nullopt;
 }
 
 // sign(x) = (x > 0) - (x < 0)

@@ -27,7 +27,7 @@ Value negative_power(Builder& op, const Value& n) {
 std::optional<Value> compose_right_shift(Builder& op, const onnx::Node& node) {
   const Value x(&op, node.in[0]), n(&op, node.in[1]);
   const bool is_right = std::get<std::string>(node.attr("direction")->value) == "RIGHT";
-  if (x.dtype() != DType::kU32 || !is_right) return std::nullopt;
+  if (x.dtype() != DType::kU32 || !is_right || op.opset() < 18) return std::nullopt;
   const Value bits = cast(x, DType::kI32), scale = negative_power(op, cast(n, DType::kI32));
   const Value low = cast(op.BitwiseAnd(bits, like(bits, kHalf - 1)), DType::kF32);
   const Value upper = cast(op.BitwiseAnd(bits, like(bits, -kHalf)), DType::kF32);

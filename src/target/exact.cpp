@@ -87,6 +87,11 @@ Value mend_where(Builder& op, const Node& node, const Value&) {
   return from_a * choose(condition, 1, b);
 }
 
+Value mend_sign(Builder& op, const Node& node, const Value& raw) {
+  const Value x(&op, node.in[0]);
+  return onnx::where(abs(x) > 0, raw, x);
+}
+
 Value mend_sigmoid(Builder& op, const Node& node, const Value&) {
   return reciprocal(1 + exp(-Value(&op, node.in[0])));
 }
@@ -136,6 +141,7 @@ constexpr Mend kMends[] = {
     {"ScatterElements", &KernelFacts::ignores_nan_in_max, finds_extreme, mend_scatter},
     {"ScatterND", &KernelFacts::ignores_nan_in_max, finds_extreme, mend_scatter},
     {"Sigmoid", &KernelFacts::has_inexact_sigmoid, is_f32, mend_sigmoid},
+    {"Sign", &KernelFacts::loses_sign_in_sign, always, mend_sign},
     {"Tanh", &KernelFacts::has_inexact_tanh, is_f32, mend_tanh},
     {"Where", &KernelFacts::loses_sign_in_where, may_lose_sign, mend_where},
 };

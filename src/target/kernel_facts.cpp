@@ -13,6 +13,7 @@ constexpr KernelFacts kOnnxRuntime{
     .ignores_nan_in_max = true,
     .clamps_max_pool = true,
     .loses_sign_in_where = true,
+    .loses_sign_in_sign = true,
     .has_inexact_sigmoid = true,
     .has_inexact_tanh = true,
 };

@@ -27,6 +27,9 @@ struct KernelFacts {
   // Where gives 0 for a -0 of its second operand.
   bool loses_sign_in_where = false;
 
+  // Sign gives 0 for -0.
+  bool loses_sign_in_sign = false;
+
   // Sigmoid has an absolute error of 1e-7: below -18 it is 0.
   bool has_inexact_sigmoid = false;
 

@@ -99,19 +99,20 @@ class Rewriter {
 
   void place(Scope& scope, Node node) {
     const bool half = plan_.is_half(node);
-    const onnx::Schema* schema =
-        node.domain.empty() ? &onnx::require_schema(node.op, opset()) : nullptr;
-    const auto is_half = [&](std::span<const onnx::Formal> formals, std::size_t i) {
-      return half && is_variable(*schema, onnx::formal_at(formals, i).type);
+    // A node of another domain has no schema, and is never in halves.
+    const onnx::Schema* schema = half ? &onnx::require_schema(node.op, opset()) : nullptr;
+    const auto is_half = [&](std::span<const onnx::Formal> onnx::Schema::*formals, std::size_t i) {
+      return half && is_variable(*schema, onnx::formal_at(schema->*formals, i).type);
     };
     count(node, half);
     for (std::size_t i = 0; i < node.in.size(); ++i) {
-      if (is_f32(node.in[i])) node.in[i] = form(scope, node.in[i], is_half(schema->inputs, i));
+      if (is_f32(node.in[i]))
+        node.in[i] = form(scope, node.in[i], is_half(&onnx::Schema::inputs, i));
     }
     if (half) set_attributes(node);
     std::vector<Node> casts;
     for (std::size_t i = 0; i < node.out.size(); ++i) {
-      if (is_f32(node.out[i])) define(node.out[i], is_half(schema->outputs, i), casts);
+      if (is_f32(node.out[i])) define(node.out[i], is_half(&onnx::Schema::outputs, i), casts);
     }
     append(scope, std::move(node), std::move(casts));
   }

@@ -2,11 +2,16 @@
 // Field numbers of onnx.proto, named as there. Only the fields that jaxport reads or writes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace jaxport::wire::field {
 
 using Number = std::uint32_t;
+
+// Graphs in graphs: readers of protobuf follow 100 messages, one of these takes three, and the
+// types of its values five more.
+constexpr std::size_t kDeepest = 32;
 
 namespace model {
 constexpr Number ir_version = 1, producer_name = 2, producer_version = 3, domain = 4,

@@ -15,7 +15,6 @@
 namespace jaxport::wire {
 namespace {
 
-constexpr int kDeepest = 32;  // graphs in graphs; protobuf's own limit of 100 messages allows 33
 // Weights above 1 MiB stay in the file even if they are not aligned there.
 constexpr std::size_t kLargestCopy = std::size_t{1} << 20, kAnySize = SIZE_MAX;
 constexpr const char* kInvalidGraph = "run 'jaxport check' for a list of all problems of the graph";
@@ -55,10 +54,10 @@ onnx::Graph GraphReader::read(const Decoder& message) {
 }
 
 // Nodes come first in a file, but use names that inputs and initializers define.
-onnx::Graph GraphReader::read_graph(const Decoder& message, const Names* outer, int depth,
+onnx::Graph GraphReader::read_graph(const Decoder& message, const Names* outer, std::size_t depth,
                                     std::string& kept) {
   namespace f = field::graph;
-  if (depth >= kDeepest) message.fail("graphs are nested too deeply");
+  if (depth >= field::kDeepest) message.fail("graphs are nested too deeply");
   onnx::Graph graph;
   graph.name = read_graph_name(message);
   Names names(model_, outer);
@@ -250,7 +249,7 @@ void GraphReader::read_initializers(const Decoder& message, onnx::Graph& graph, 
   });
 }
 
-onnx::Node GraphReader::read_node(Decoder message, Names& names, int depth) {
+onnx::Node GraphReader::read_node(Decoder message, Names& names, std::size_t depth) {
   namespace f = field::node;
   onnx::Node node;
   std::vector<std::string_view> outputs;
@@ -316,7 +315,7 @@ onnx::Node GraphReader::read_node(Decoder message, Names& names, int depth) {
   return node;
 }
 
-onnx::Attribute GraphReader::read_attribute(Decoder message, const Names& names, int depth,
+onnx::Attribute GraphReader::read_attribute(Decoder message, const Names& names, std::size_t depth,
                                             std::string& kept) {
   namespace f = field::attribute;
   AttributeSlot slot;

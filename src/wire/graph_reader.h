@@ -43,7 +43,8 @@ class GraphReader {
   using NamedType = std::pair<std::string_view, std::optional<onnx::TensorType>>;
 
   // `kept` takes the fields that onnx::Graph does not have.
-  onnx::Graph read_graph(const Decoder& message, const Names* outer, int depth, std::string& kept);
+  onnx::Graph read_graph(const Decoder& message, const Names* outer, std::size_t depth,
+                         std::string& kept);
   // Initializers that onnx::Model cannot hold.
   void keep_initializers(const Decoder& message, onnx::Graph& graph, Names& names,
                          std::string& kept) const;
@@ -52,8 +53,9 @@ class GraphReader {
   onnx::ValueId read_input(const Decoder& message, Names& names);
   onnx::ValueId read_output(const Decoder& message, Names& names);
   void read_initializers(const Decoder& message, onnx::Graph& graph, Names& names);
-  onnx::Node read_node(Decoder message, Names& names, int depth);
-  onnx::Attribute read_attribute(Decoder message, const Names& names, int depth, std::string& kept);
+  onnx::Node read_node(Decoder message, Names& names, std::size_t depth);
+  onnx::Attribute read_attribute(Decoder message, const Names& names, std::size_t depth,
+                                 std::string& kept);
 
   onnx::ValueId define(std::string_view name, Names& names, const Decoder& message) const;
   onnx::ValueId use(std::string_view name, Names& names, const Decoder& message) const;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "jaxport/error.h"
+#include "onnx/walk.h"
 #include "wire/field.h"
 #include "wire/wire.h"
 
@@ -286,7 +288,36 @@ class ModelWriter {
 
 }  // namespace
 
+namespace {
+
+std::size_t levels_of(const onnx::Graph& graph) {
+  std::size_t inside = 0;
+  for (const onnx::Node& node : graph.nodes) {
+    onnx::for_each_subgraph(
+        node, [&](const onnx::Graph& body) { inside = std::max(inside, levels_of(body)); });
+  }
+  return 1 + inside;
+}
+
+void require_readable_depth(const onnx::Model& model) {
+  std::size_t levels = levels_of(model.graph);
+  for (const onnx::Function& function : model.functions) {
+    levels = std::max(levels, levels_of(function.body));
+  }
+  if (levels <= field::kDeepest) return;
+  throw Error("E050",
+              fmt::format("the model has {} graphs inside each other, more than the {} that "
+                          "readers of protobuf follow",
+                          levels, field::kDeepest))
+      .help(
+          "nest conditions and loops less deeply; a function that is marked with "
+          "jaxport.onnx_function begins anew");
+}
+
+}  // namespace
+
 Encoder encode(const onnx::Model& model, const WriteOptions& options, ExternalData* external) {
+  require_readable_depth(model);
   return ModelWriter(model, options, external).write();
 }
 

@@ -17,7 +17,8 @@ Dim TypeReader::read_dim(Decoder message) {
   while (message.next()) {
     switch (message.field()) {
       case field::dimension::dim_value:
-        dim = message.integer();
+        // Some exporters write -1 for a size that is left open.
+        if (const std::int64_t size = message.integer(); size >= 0) dim = size;
         break;
       case field::dimension::dim_param:
         if (std::string_view text = message.bytes(); !text.empty()) dim = dims_.symbol(text);

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 
 import jax
@@ -115,6 +116,37 @@ def test_the_rest_is_converted_as_ever():
     x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
     w = np.eye(4, dtype=np.float32)
     np.testing.assert_allclose(run(proto, x, w)[0], np.full((3, 4), 2.0), atol=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["f16", "bf16"])
+def test_beside_halves_they_stay_in_f32(precision):
+    def fn(x, w):
+        return scale(x @ w, by=2.0) @ w
+
+    _, proto = exported(fn, [(2, 4), (4, 4)], precision=precision, target="onnx")
+    (node,) = custom_nodes(proto.graph)
+    types = {info.name: info.type.tensor_type.elem_type for info in proto.graph.value_info}
+    assert types[node.output[0]] == onnx.TensorProto.FLOAT
+
+
+def test_equations_that_differ_in_an_object_or_a_large_number_are_two():
+    @dataclasses.dataclass(frozen=True)
+    class Setting:
+        number: int
+
+    def fn(x):
+        same = scale(x, by=Setting(1)) + scale(x, by=Setting(1))
+        large = scale(x, by=2**70) + scale(x, by=2**64 - 1)
+        return same + scale(x, by=Setting(2)) + large
+
+    _, proto = exported(fn, [(2,)])
+    values = {onnx.helper.get_attribute_value(n.attribute[0]) for n in custom_nodes(proto.graph)}
+    assert values == {
+        b'opaque<"Setting">',
+        b'opaque<"Setting #2">',
+        b'opaque<"1180591620717411303424">',
+        b'opaque<"18446744073709551615">',
+    }
 
 
 def test_equations_in_branches_and_loops():

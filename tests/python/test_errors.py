@@ -341,6 +341,27 @@ def test_options_that_are_unknown_or_lack_something(options):
     assert error_of(jnp.tanh, [(3,)], **options).code == "E075"
 
 
+@pytest.mark.parametrize(
+    ("options", "help"),
+    [
+        ({"exact": "yes"}, "give True or False"),
+        ({"raise_": None}, "give True or False"),
+        ({"opset": 17.0}, "give a whole number"),
+        ({"unroll_layers": 10**30}, "give a whole number or None"),
+        ({"model_name": 5}, "give a text"),
+        ({"model_name": ""}, "a graph of ONNX has a name"),
+        ({"without_rules": [5]}, "give a list of texts"),
+        ({"functions": None}, "use one of"),
+        ({"limits": {"nodes": 3}}, "give jaxport.Limits"),
+    ],
+    ids=str,
+)
+def test_options_of_another_type(options, help):
+    error = error_of(jnp.tanh, [(3,)], **options)
+    assert error.code == "E075"
+    assert help in error.help
+
+
 def test_a_folder_that_does_not_exist(tmp_path):
     path = tmp_path / "missing" / "m.onnx"
     error = error_of(jnp.tanh, [(3,)], return_mode="file", output_path=path)

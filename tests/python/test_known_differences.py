@@ -79,6 +79,7 @@ DIFFERENCES = [
     Difference("the mean of a norm", layer_norm, (np.full((1, 48), 1000001, np.float32),), False),
     Difference("log of a power", lambda x, y: jnp.log(x**y), (f32(2, -2), f32(3, 3)), False),
     Difference("-0 in a choice", lambda x: 1 / jnp.where(x < 1, x, 2.0), (f32(-0.0, 3),), True),
+    Difference("the sign of -0", lambda x: 1 / jnp.sign(x), (f32(-0.0, 3),), True),
     Difference(
         "-0 in a gather that fills",
         lambda x: 1 / x.at[jnp.array([0, 9])].get(mode="fill", fill_value=1),

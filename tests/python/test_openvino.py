@@ -77,6 +77,21 @@ def test_what_it_cannot_compute_is_an_error():
     assert raised.value.code == "E013"
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_bits_are_counted(dtype):
+    x = np.array([0, 1, 6, 2**30 + 5, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
+    exported(lax.population_count, x)
+    exported(lax.clz, x)
+
+
+@pytest.mark.parametrize("fn", [lax.population_count, lax.clz])
+def test_bits_of_old_operator_sets_are_an_error(fn):
+    x = jax.ShapeDtypeStruct((3,), jnp.uint32)
+    with pytest.raises(jaxport.ConversionError) as raised:
+        jaxport.to_onnx(fn, [x], target="openvino", opset=17)
+    assert raised.value.code == "E013"
+
+
 def test_constants_without_elements():
     fn = lambda x: (jnp.zeros((2, 0)), jnp.concatenate([x, jnp.zeros((0, 3))]))  # noqa: E731
     exported(fn, np.ones((2, 3), np.float32))

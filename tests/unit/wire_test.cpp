@@ -318,6 +318,32 @@ TEST(ToBytes, models_over_two_gigabytes_are_refused) {
   }
 }
 
+// An If in the branch of an If, and so on.
+onnx::Model nested_model(int levels) {
+  auto graph = std::make_shared<onnx::Graph>();
+  for (int level = 1; level < levels; ++level) {
+    onnx::Node node;
+    node.op = "If";
+    node.attrs = {{"then_branch", graph}};
+    graph = std::make_shared<onnx::Graph>();
+    graph->nodes.push_back(std::move(node));
+  }
+  onnx::Model model;
+  model.graph = *graph;
+  return model;
+}
+
+TEST(ToBytes, graphs_in_more_graphs_than_readers_follow_are_refused) {
+  EXPECT_NO_THROW(to_bytes(nested_model(32)));
+  try {
+    to_bytes(nested_model(33));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "E050");
+    EXPECT_THAT(error.what(), HasSubstr("33 graphs inside each other"));
+  }
+}
+
 TEST(Save, too_large_even_with_external_data) {
   const TemporaryFolder folder;
   const WriteOptions options{.external_threshold = std::uint64_t{1} << 40};

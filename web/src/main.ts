@@ -2,7 +2,7 @@
 // Puts the page together: the header, the panes, the panels, and what a choice in one does to all.
 import { type PageData, readData } from "./data.ts";
 import { Details } from "./details.ts";
-import { count, el, short } from "./dom.ts";
+import { count, el, escaped, short } from "./dom.ts";
 import { GraphView } from "./graph.ts";
 import { Links, nothing, type Pane, type Selection } from "./links.ts";
 import { List } from "./list.ts";
@@ -376,7 +376,7 @@ function badge(
     const rule = equation ? data.equations?.[equation]?.rule : undefined;
     if (rule) rules.add(rule);
   }
-  return `<span class="badge">${[...rules, text].join(" · ")}</span>`;
+  return `<span class="badge">${[...rules, text].map(escaped).join(" · ")}</span>`;
 }
 
 startTheme();

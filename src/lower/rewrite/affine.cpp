@@ -114,8 +114,11 @@ Affine affine_of(Graph& graph, const Use& root, const UseCounts& uses) {
   return a;
 }
 
-bool is_own_weight(const Graph& graph, const Use& weight, const UseCounts& uses) {
+// A weight that may be multiplied with numbers of this dtype: JAX allows products of operands that
+// differ in dtype from each other and from the result.
+bool is_own_weight(const Graph& graph, const Use& weight, DType dtype, const UseCounts& uses) {
   if (!is_known(*weight.node) || uses[weight.node] > 1) return false;
+  if (weight.node->dtype != dtype) return false;
   const Dim size = graph.size_of(weight.flat());
   return size.is_static() && size.value() <= kLargestWeight;
 }
@@ -129,7 +132,8 @@ Use scaled_contraction(Graph& graph, const Use& x, const Use& scale, const UseCo
   for (std::size_t i = 0; i < 2; ++i) {
     const Use weight = graph.child(x, i), other = graph.child(x, 1 - i);
     const Labels own = axis::within(weight.flat(), x.flat());
-    if (!is_own_weight(graph, weight, uses) || !axis::without(scale.flat(), own).empty()) continue;
+    const bool fits = axis::without(scale.flat(), own).empty();
+    if (!fits || !is_own_weight(graph, weight, scale.node->dtype, uses)) continue;
     return graph.contract(other, weight * scale, contracted(other, x), x.node->dtype);
   }
   return {};
@@ -149,7 +153,7 @@ Use scaled_convolution(Graph& graph, const Use& x, const Use& scale, const UseCo
   const axis::PrimInfo& conv = *x.node->prim;
   if (x.node->edges.size() != 2 || conv.in[0].dtype != conv.out[0].dtype) return {};
   Use kernel = graph.self(x.node->edges[1].node);
-  if (!is_own_weight(graph, kernel, uses)) return {};
+  if (!is_own_weight(graph, kernel, scale.node->dtype, uses)) return {};
   const auto params = front::ConvParams::read(conv.eqn);
   const auto result_axis = axis_of_dim(conv.out[0], params.out[1]);
   const auto kernel_axis = axis_of_dim(conv.in[1], params.rhs[0]);
@@ -196,7 +200,8 @@ Use before(Graph& graph, const Use& root, const UseCounts& uses) {
   if (!is_wide(*root.node)) return {};
   for (std::size_t i = 0; i < 2; ++i) {
     const Use weight = graph.child(root, i), operand = graph.child(root, 1 - i);
-    if (!is_own_weight(graph, weight, uses) || uses[operand.node] > 1) continue;
+    if (uses[operand.node] > 1) continue;
+    if (!is_own_weight(graph, weight, operand.node->dtype, uses)) continue;
     const Affine a = affine_of(graph, operand, uses);
     const Labels over = contracted(operand, root);
     const auto fits = [&](const Use& part) {
@@ -244,7 +249,7 @@ Use before_convolution(Graph& graph, const Use& root, const UseCounts& uses) {
   const Use operand = graph.child(root, 0);
   Use kernel = graph.self(root.node->edges[1].node);
   if (!is_wide(*root.node) || conv.in[0].dtype != conv.out[0].dtype || uses[operand.node] > 1 ||
-      !is_own_weight(graph, kernel, uses)) {
+      !is_own_weight(graph, kernel, operand.node->dtype, uses)) {
     return {};
   }
   const Affine a = affine_of(graph, operand, uses);
