@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of values makes models smaller: no NaN, whole numbers, positions, known amounts."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jaxport
+from support.cases import load
+
+FLOATS = np.array([0.0, -0.0, 1.5, -1.5, np.nan, np.inf, -np.inf, 1e-7, 3e4])
+INTEGERS = np.array([0, 1, -1, 2, -5, 7, 100, -100, 2**31 - 1, -(2**31)])
+
+
+def converted(fn, *arrays):
+    """The ops of the model, and its results for these arrays."""
+    model = jaxport.to_onnx(fn, [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays])
+    session = load(model, 23)
+    names = [value.name for value in session.get_inputs()]
+    results = session.run(None, dict(zip(names, arrays, strict=True)))
+    return {node.op_type for node in model.graph.node}, results
+
+
+def assert_same(have, want):
+    for given, wanted in zip(have, jax.tree.leaves(want), strict=True):
+        np.testing.assert_array_equal(given, np.asarray(wanted))
+
+
+def guarded(x):
+    return jnp.where(jnp.isnan(x), -jnp.inf, x)
+
+
+def finite_only(x):
+    return jnp.where(jnp.isfinite(x), x, 0.0)
+
+
+def rows_of(values, rows, columns, dtype):
+    random = np.random.default_rng(rows * 31 + columns)
+    return random.choice(values, (rows, columns)).astype(dtype)
+
+
+def taken_at_the_largest(x, table):
+    _, index = lax.top_k(x, 2)
+    return jnp.take(table, index, axis=0), index
+
+
+def taken_in_order(x, table):
+    return jnp.take(table, jnp.argsort(x, axis=1), axis=0)
+
+
+ORDERS = [
+    ("nanargmax", lambda x: jnp.nanargmax(x, 1)),
+    ("nanargmin", lambda x: jnp.nanargmin(x, 0)),
+    ("argmax of numbers", lambda x: jnp.argmax(finite_only(x), 1)),
+    ("argmax of a maximum", lambda x: jnp.argmax(jnp.exp(-jnp.abs(guarded(x))), 0)),
+    ("sort", lambda x: jnp.sort(guarded(x), 1)),
+    ("top_k", lambda x: lax.top_k(jnp.abs(guarded(x)), 2)),
+    ("argsort", lambda x: jnp.argsort(guarded(x), 1)),
+    ("of integers", lambda x: jnp.argmax(jnp.isnan(x).astype(jnp.float32) * 1, 1)),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("fn", [row[1] for row in ORDERS], ids=[row[0] for row in ORDERS])
+def test_orders_without_nan_have_no_branch(fn, dtype):
+    with jax.enable_x64(dtype == np.float64):
+        for rows, columns in ((3, 9), (1, 2), (40, 17)):
+            x = rows_of(FLOATS, rows, columns, dtype)
+            ops, have = converted(fn, x)
+            assert "If" not in ops
+            assert_same(have, fn(x))
+
+
+NOT_KNOWN = [
+    ("a plain argmax", lambda x: jnp.argmax(x, 1)),
+    ("the guard of another value", lambda x: jnp.argmax(jnp.where(jnp.isnan(x[::-1]), 0, x), 1)),
+    ("a guard that gives NaN", lambda x: jnp.argmax(jnp.where(jnp.isnan(x), jnp.nan, x), 1)),
+    ("a guard the wrong way", lambda x: jnp.argmax(jnp.where(jnp.isnan(x), x, 0), 1)),
+    ("infinities that meet", lambda x: jnp.argmax(guarded(x) - guarded(x), 1)),
+    ("zero times infinity", lambda x: jnp.argmax(guarded(x) * guarded(x[::-1]), 1)),
+    ("a root", lambda x: jnp.argmax(jnp.sqrt(guarded(x)), 1)),
+]
+
+
+@pytest.mark.parametrize("fn", [row[1] for row in NOT_KNOWN], ids=[row[0] for row in NOT_KNOWN])
+def test_what_may_be_nan_keeps_the_branch(fn):
+    x = rows_of(FLOATS, 6, 9, np.float32)
+    ops, have = converted(fn, x)
+    assert "If" in ops
+    assert_same(have, fn(x))
+
+
+@pytest.mark.parametrize("fn", [taken_at_the_largest, taken_in_order], ids=lambda f: f.__name__)
+def test_positions_that_an_order_gives_are_inside(fn):
+    x, table = rows_of(FLOATS, 4, 5, np.float32), np.arange(15, dtype=np.float32).reshape(5, 3)
+    ops, have = converted(fn, x, table)
+    assert "Equal" not in ops
+    assert_same(have, fn(x, table))
+
+
+def test_positions_in_a_longer_axis_are_tested():
+    def fn(x, table):
+        return jnp.take(table, jnp.argsort(x, axis=1), axis=0)
+
+    x, table = rows_of(FLOATS, 4, 5, np.float32), np.arange(12, dtype=np.float32).reshape(4, 3)
+    ops, have = converted(fn, x, table)
+    assert "Equal" in ops
+    assert_same(have, fn(x, table))
+
+
+WHOLE = [
+    ("expm1", lambda n: jnp.expm1(n), {"Cast", "Exp", "Sub"}),
+    ("log1p", lambda n: jnp.log1p(n), {"Cast", "Add", "Log"}),
+    ("copysign", lambda n: jnp.copysign(2.5, n), {"Cast", "Less", "Where"}),
+    (
+        "expm1 of a part",
+        lambda n: jnp.expm1(n[2:].astype(jnp.float32)),
+        {"Slice", "Cast", "Exp", "Sub"},
+    ),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int8, np.uint8, np.bool_], ids=lambda d: d.__name__)
+@pytest.mark.parametrize(("fn", "ops"), [row[1:] for row in WHOLE], ids=[row[0] for row in WHOLE])
+def test_functions_of_whole_numbers(fn, ops, dtype):
+    n = INTEGERS.astype(dtype)
+    found, (have,) = converted(fn, n)
+    if dtype == np.int32:
+        assert found == ops
+    np.testing.assert_allclose(have, np.asarray(fn(n)), rtol=5e-7)
+
+
+def test_small_numbers_keep_their_digits():
+    x = np.float32([1e-7, -1e-7, 1e-3, -0.0])
+    _, (have,) = converted(jnp.expm1, x)
+    np.testing.assert_allclose(have, np.expm1(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("amount", [0, 1, 31, 32, 40, -1])
+@pytest.mark.parametrize(
+    "shift", [lax.shift_left, lax.shift_right_logical, lax.shift_right_arithmetic]
+)
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32], ids=lambda d: d.__name__)
+def test_shifts_by_known_amounts(shift, amount, dtype):
+    n = INTEGERS.astype(dtype)
+
+    def fn(n):
+        return shift(n, jnp.asarray(amount).astype(n.dtype))
+
+    ops, have = converted(fn, n)
+    assert not {"Min", "LessOrEqual"} & ops
+    assert_same(have, fn(n))
+
+
+def test_integers_are_themselves():
+    def fn(n):
+        return jnp.where(jnp.isnan(n), 7, n & -1), n == n, n != n
+
+    n = INTEGERS.astype(np.int32)
+    ops, have = converted(fn, n)
+    assert not {"Where", "BitwiseAnd", "Equal"} & ops
+    assert_same(have, fn(n))
