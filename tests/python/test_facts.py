@@ -140,6 +140,33 @@ def test_small_numbers_keep_their_digits():
     np.testing.assert_allclose(have, np.expm1(x), rtol=1e-6)
 
 
+def test_a_derivative_of_expm1_is_plain():
+    def fn(x):
+        return jnp.expm1(x) + 1
+
+    x = np.float32([1e-7, -1e-7, 0, -0.0, 3, -3, -20, -200, 100, np.inf, -np.inf, np.nan])
+    ops, (have,) = converted(fn, x)
+    assert ops == {"Exp", "Sub", "Add"}
+    np.testing.assert_allclose(have, np.asarray(fn(x)), rtol=1e-6, atol=1.2e-7)
+
+
+def test_expm1_that_is_read_twice_keeps_its_digits():
+    def fn(x):
+        y = jnp.expm1(x)
+        return y, y + 1
+
+    x = np.float32([1e-7, -1e-7, 0, 3, -3])
+    ops, (have, _) = converted(fn, x)
+    assert "Tanh" in ops
+    np.testing.assert_allclose(have, np.expm1(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("term", [0.5, -0.25])
+def test_a_small_term_keeps_the_digits(term):
+    ops, _ = converted(lambda x: jnp.expm1(x) + jnp.float32(term), np.float32([1e-7]))
+    assert "Tanh" in ops
+
+
 @pytest.mark.parametrize("amount", [0, 1, 31, 32, 40, -1])
 @pytest.mark.parametrize(
     "shift", [lax.shift_left, lax.shift_right_logical, lax.shift_right_arithmetic]

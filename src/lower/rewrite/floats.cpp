@@ -129,10 +129,28 @@ Use order_without_nan(Graph& graph, const Use& use) {
   return {graph.prim(marked, std::move(operands))[use.node->result].node, use.labels};
 }
 
-Use plain_exponential(Graph& graph, const Use& use) {
+namespace {
+
+// expm1(x) + c loses the digits of a small expm1(x), however it is computed. As it is here, that is
+// worth a node only where nothing else reads expm1(x).
+Use plain_sum(Graph& graph, const Use& use, const axis::UseCounts& uses) {
+  if (use.node->name != "add") return {};
+  const Use term = graph.child(use, 0);
+  const auto other = graph.scalar_value(graph.child(use, 1));
+  const bool absorbs = other && std::abs(*other) >= 1 && term.node->is(Kind::kPointwise, "expm1");
+  if (!absorbs || uses[term.node] > 1) return {};
+  const Use plain = exp(graph.child(term, 0)) - 1;
+  return plain + *other;
+}
+
+}  // namespace
+
+Use plain_exponential(Graph& graph, const Use& use, const axis::UseCounts& uses) {
   const Node& node = *use.node;
-  if (node.kind != Kind::kPointwise || byte_width(node.dtype) < 4) return {};
-  if (node.name != "expm1" && node.name != "log1p") return {};
+  if (node.kind != Kind::kPointwise || !is_float(node.dtype) || byte_width(node.dtype) < 4) {
+    return {};
+  }
+  if (node.name != "expm1" && node.name != "log1p") return plain_sum(graph, use, uses);
   const Use x = graph.child(use, 0);
   if (!is_whole(graph, x)) return {};
   return node.name == "expm1" ? exp(x) - 1 : log(x + 1);
