@@ -191,3 +191,19 @@ def test_integers_are_themselves():
     ops, have = converted(fn, n)
     assert not {"Where", "BitwiseAnd", "Equal"} & ops
     assert_same(have, fn(n))
+
+
+@pytest.mark.parametrize("width", [127, 128, 300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32], ids=lambda d: d.__name__)
+def test_rows_outside_are_filled(width, dtype):
+    def fn(table, index):
+        rows = jnp.asarray(table).at[index].get(mode="fill")
+        return rows, jnp.take(table, index, axis=1, fill_value=3)
+
+    values = [1, -2, 3] if dtype == np.int32 else FLOATS[:-1]
+    table = rows_of(values, width, width, dtype)
+    index = np.int32([[0, -1, width], [width - 1, -width, -width - 1]])
+    ops, have = converted(fn, table, index)
+    assert ("Mul" in ops) == (width >= 128 and dtype == np.float32)
+    for given, want in zip(have, fn(table, index), strict=True):
+        np.testing.assert_array_equal(given, np.asarray(want))
