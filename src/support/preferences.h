@@ -36,10 +36,16 @@ struct Preferences {
   bool has_slow_bf16_norm = false;
 
   // ReduceLogSumExp takes 0.6 of the time of its parts for 12 elements, as long for 512 and 3 to 7
-  // times as long for 4,096 and more. PRelu takes 7 times as long as its parts.
+  // times as long for 4,096 and more. PRelu takes 0.7 of the time of its parts for up to 4,096
+  // elements, and 8 times as long for more in ONNX Runtime 1.28 to 1.31 (0.4 to 0.5 in 1.23).
   bool has_slow_logsumexp = false;
   static constexpr std::int64_t kShortLogSumExp = 512;
   bool has_slow_prelu = false;
+  static constexpr std::int64_t kShortPrelu = 4096;
+
+  // Running products of few elements by a mask and one ReduceProd, which needs n numbers for each
+  // of n elements: 0.7 to 0.9 of the time of log2(n) products for up to so many numbers.
+  static constexpr std::int64_t kFewMaskedProducts = 1024;
 
   // Cubic Resize. With antialias it takes 2.6 ns for an element of the result; its contractions
   // take n / 45 ns for n elements along their axes, which is less where the axes are short together

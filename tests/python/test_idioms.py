@@ -74,13 +74,11 @@ ACTIVATIONS = [
     activation("sparse_plus", jax.nn.sparse_plus, None),
     activation("squareplus", jax.nn.squareplus, "Mul Add Sqrt Mean"),
     activation("glu", jax.nn.glu, "Split Sigmoid Mul"),
-    activation(
-        "prelu", lambda x: jnp.where(x >= 0, x, SLOPES * x), "GreaterOrEqual Mul Where", also=[]
-    ),
+    activation("prelu", lambda x: jnp.where(x >= 0, x, SLOPES * x), "PRelu", also=[]),
     activation(
         "keras prelu",
         lambda x: jax.nn.relu(x) - SLOPES * jax.nn.relu(-x),
-        "GreaterOrEqual Mul Where",
+        "PRelu",
         also=[],
     ),
     activation("linen prelu", linen_prelu(), "LeakyRelu", also=[]),

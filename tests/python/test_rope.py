@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jaxport
-from support.cases import bf16, c64, case, check, f16, f32, f64, i32, parity, structs
+from support.cases import bf16, c64, case, check, f16, f32, f64, i32, load, parity, structs
 
 KEY = jax.random.key(0)
 SIZE = 8  # of a head
@@ -176,6 +176,25 @@ def test_a_rotation_is_one_node(case):
     ops = ops_of(case.fn, case.inputs)
     assert ops.get("RotaryEmbedding") == 1
     assert not {"Split", "Neg", "Sub", "Transpose"} & set(ops)
+
+
+HOSTILE = np.float32([1, -1, 0, -0.0, np.inf, -np.inf, np.nan, 3e38])
+
+
+@pytest.mark.parametrize(
+    ("rope", "nodes"),
+    [(halves, 5), (rotate_half, 5), (interleaved, 9), (partial(halves, 4), 7)],
+    ids=["halves", "rotate_half", "interleaved", "partial"],
+)
+@pytest.mark.parametrize("sizes", [(2, 6, 3, SIZE), ("B", 6, 3, SIZE)], ids=str)
+def test_known_tables_rotate_the_whole_where_there_is_no_op(rope, nodes, sizes):
+    model = jaxport.to_onnx(rope, [sizes], opset=17)
+    assert len(model.graph.node) == nodes
+    x = np.random.default_rng(0).choice(HOSTILE, (2, 6, 3, SIZE))
+    with jax.disable_jit():  # compiled, XLA may make one operation of a product and a sum
+        expected = np.asarray(rope(x))
+    (have,) = load(model, 17).run(None, {"x": x})
+    np.testing.assert_allclose(have, expected, rtol=1e-6)
 
 
 # --- what the op cannot say

@@ -138,7 +138,31 @@ Use convert_of_bool(const Call& call) {
   return source ? convert(source, call.dtype) : Use{};
 }
 
+// All bits of a signed number.
+Use and_with_all_bits(const Call& call) {
+  return is_integer(call.dtype) && is_signed(call.dtype) ? drop_neutral(call, -1, true) : Use{};
+}
+
+// x << 0 and x >> 0. lax reads amounts as unsigned. One of the width and more leaves no bit, or the
+// sign alone.
+Use shift_by_known(const Call& call) {
+  if (!call.values[1] || call[0].node->dtype != call.dtype) return {};
+  if (*call.values[1] == 0) return call[0];
+  const int width = bit_width(call.dtype);
+  if (*call.values[1] > 0 && *call.values[1] < width) return {};
+  if (call.name != "shift_right_arithmetic") return call.graph.scalar(0, call.dtype);
+  const Use most = call.graph.scalar(width - 1, call[1].node->dtype);
+  return call.graph.pointwise(call.name, {call[0], most}, call.dtype);
+}
+
 // --- comparisons and logic
+
+// x == x where there is no NaN.
+Use compared_with_itself(const Call& call) {
+  const DType dtype = call[0].node->dtype;
+  if (!(call[0] == call[1]) || is_float(dtype) || is_complex(dtype)) return {};
+  return call.graph.scalar(call.name == "eq" ? 1 : 0, DType::kBool);
+}
 
 // float(p) != 0, float(p) > 0
 Use is_set(const Call& call) {
@@ -219,7 +243,7 @@ constexpr PointwiseRow kPointwiseRows[] = {
     {"acos"},
     {"acosh"},
     {"add", 2, true, {plus_zero}},
-    {"and", 2, true, {and_with_true, and_with_false, same_operands}},
+    {"and", 2, true, {and_with_true, and_with_false, and_with_all_bits, same_operands}},
     {"asin"},
     {"asinh"},
     {"atan"},
@@ -239,7 +263,7 @@ constexpr PointwiseRow kPointwiseRows[] = {
     {"cosh"},
     {"digamma"},
     {"div", 2, false, {over_one}},
-    {"eq", 2, true, {is_not_set, compared_with_truth}},
+    {"eq", 2, true, {is_not_set, compared_with_truth, compared_with_itself}},
     {"eq_to", 2},
     {"erf"},
     {"erf_inv"},
@@ -267,7 +291,7 @@ constexpr PointwiseRow kPointwiseRows[] = {
     {"max", 2, true, {max_with_lowest, same_operands, bounded_on_both_sides}},
     {"min", 2, true, {min_with_highest, same_operands, bounded_on_both_sides}},
     {"mul", 2, true, {times_one, product_of_bools, product_as_power}},
-    {"ne", 2, true, {is_set, compared_with_truth, sign_bit}},
+    {"ne", 2, true, {is_set, compared_with_truth, compared_with_itself, sign_bit}},
     {"neg", 1, false, {double_negative}},
     {"nextafter", 2},
     {"not", 1, false, {double_negative, opposite_comparison}},
@@ -286,9 +310,9 @@ constexpr PointwiseRow kPointwiseRows[] = {
      2,
      false,
      {select_known, select_zero_one, select_of_bools, select_of_not, case_of_first_true}},
-    {"shift_left", 2},
-    {"shift_right_arithmetic", 2},
-    {"shift_right_logical", 2},
+    {"shift_left", 2, false, {shift_by_known}},
+    {"shift_right_arithmetic", 2, false, {shift_by_known}},
+    {"shift_right_logical", 2, false, {shift_by_known}},
     {"sign"},
     {"sin"},
     {"sinh"},

@@ -254,7 +254,8 @@ void emit_slice(Emission& e, const Node& node) {
   e.values.define(node, e.op.call_with_shape("Slice", in, {}, shape), result);
 }
 
-// Concat on the dim (p next): no Unsqueeze is needed when p lies in front of another label.
+// Concat on the dim (p next): no Unsqueeze is needed when p lies in front of another label. A last
+// p takes the place of a unit dim at the end.
 void emit_stack(Emission& e, const Node& node) {
   const Label along = node.role("p")[0];
   const Labels out = axis::flatten(node.out);
@@ -270,13 +271,12 @@ void emit_stack(Emission& e, const Node& node) {
     next = labels.back();
   }
   Arrangement arrangement = aligned(e, node, labels, order);
-  std::size_t dim_index = arrangement.size();
   if (next) {
     arrangement = split_before(arrangement, *next);
-    dim_index = dim_with(arrangement, *next);
-  } else {
+  } else if (arrangement.empty() || !arrangement.back().empty()) {
     arrangement.emplace_back();
   }
+  const std::size_t dim_index = next ? dim_with(arrangement, *next) : arrangement.size() - 1;
   Values parts;
   for (const Edge& edge : node.edges)
     parts.push_back(e.values.bring_full(edge, node.sizes, arrangement));

@@ -69,6 +69,20 @@ Arrangement wish_among(const std::vector<Arrangement>& candidates, const Arrange
   return equal == candidates.end() ? wish : *equal;
 }
 
+// Dims of which an operand knows only a part are split. A constant repeats inside of a merged dim
+// of static size.
+Arrangement split_for(const Arrangement& candidate, const Node& node, const LabelSet& mine,
+                      bool is_constant) {
+  if (!is_constant) return split_by(candidate, mine);
+  Arrangement result;
+  for (const Labels& dim : candidate) {
+    const bool repeats = size_of(dim, node.sizes).is_static();
+    const Arrangement parts = repeats ? Arrangement{dim} : split_by({dim}, mine);
+    result.insert(result.end(), parts.begin(), parts.end());
+  }
+  return result;
+}
+
 Value operand(Emission& e, const Node& node, const Edge& edge, const Arrangement& to,
               bool lift_rank = false) {
   const LabelSet mine(node.sizes.size(), edge.axes);
@@ -101,13 +115,10 @@ Arrangement aligned(const Emission& e, const Node& node, const Labels& labels,
                                                  : wish_among(candidates, *wanted(e, node, mine));
     candidates.insert(candidates.begin(), std::move(wish));
   }
-  // Dims of which some operand knows only a part are split. A constant repeats inside a merged dim
-  // of static size.
-  const bool is_static = std::ranges::all_of(node.sizes, &Dim::is_static);
   for (Arrangement& candidate : candidates) {
     for (std::size_t i = 0; i < sets.size(); ++i) {
-      const bool repeats = is_static && e.values.is_constant(node.edges[i]);
-      if (!repeats) candidate = split_by(candidate, sets[i]);
+      const bool is_constant = e.values.is_constant(node.edges[i]);
+      candidate = split_for(candidate, node, sets[i], is_constant);
     }
   }
   return cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {

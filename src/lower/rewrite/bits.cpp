@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "axis/graph/expr.h"
+#include "lower/rewrite/floats.h"
 #include "lower/rewrite/rewrite.h"
 #include "raise/algebra/views.h"
 
@@ -49,6 +50,7 @@ std::optional<int> shifted_by(Graph& graph, const Use& use, std::string_view nam
 
 Use sign_test(Graph& graph, const Use& use, int opset) {
   const Use x = opset < 26 ? tested_for_sign(graph, use) : Use{};
+  if (x && is_whole(graph, x)) return compared("lt", x, 0);
   return x ? graph.pointwise(kHasSignBit, {x}, DType::kBool) : signed_magnitude(graph, use);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "front/params.h"
+#include "lower/rewrite/floats.h"
 
 namespace jaxport::lower {
 namespace {
@@ -32,8 +33,26 @@ Known of_constant(const Tensor& data) {
   return Range{least, most};
 }
 
-Known of_prim(const Node& node) {
+// The positions that top_k gives, and a sort of positions.
+Known of_order(Graph& graph, const Use& use, int depth) {
+  const Node& node = *use.node;
+  if (node.name == "sort") return range_within(graph, graph.child(use, node.result), depth);
+  if (node.result != 1) return std::nullopt;
   const front::Eqn& eqn = node.prim->eqn;
+  const Dims& shape = node.prim->in[0].shape;
+  const auto given = eqn.primitive == "approx_top_k" ? front::get_int(eqn, "reduction_dimension")
+                     : front::has(eqn, "axis")       ? front::get_int(eqn, "axis")
+                                                     : std::int64_t{-1};
+  const auto axis = static_cast<std::size_t>(given < 0 ? given + std::ssize(shape) : given);
+  return Range{0, shape[axis] - 1};
+}
+
+Known of_prim(Graph& graph, const Use& use, int depth) {
+  const Node& node = *use.node;
+  const front::Eqn& eqn = node.prim->eqn;
+  if (eqn.primitive == "sort" || eqn.primitive == "top_k" || eqn.primitive == "approx_top_k") {
+    return of_order(graph, use, depth);
+  }
   if (eqn.primitive == "argmax" || eqn.primitive == "argmin") {
     const Ints axes = front::ReduceParams::read(eqn).axes;
     if (axes.size() != 1) return std::nullopt;
@@ -82,6 +101,23 @@ Known of_pointwise(Graph& graph, const Use& use, int depth) {
   return Range{a->least - b->most, a->most - b->least};
 }
 
+// The parts that an array is made of, or what it is a part of.
+Known of_parts(Graph& graph, const Use& use, int depth) {
+  Known all;
+  for (std::size_t i = 0; i < use.node->edges.size(); ++i) {
+    const Use part = graph.child(use, i);
+    const Known one = part ? range_within(graph, part, depth) : std::nullopt;
+    if (!one) return std::nullopt;
+    if (!all) all = one;
+    if (less_equal(one->least, all->least) == Truth::kYes) all->least = one->least;
+    if (less_equal(all->most, one->most) == Truth::kYes) all->most = one->most;
+    const bool covers = less_equal(all->least, one->least) == Truth::kYes &&
+                        less_equal(one->most, all->most) == Truth::kYes;
+    if (!covers) return std::nullopt;
+  }
+  return all;
+}
+
 // What every value of a narrow unsigned type satisfies.
 Known of_dtype(DType dtype) {
   const bool is_narrow = dtype == DType::kU8 || dtype == DType::kU16;
@@ -94,7 +130,8 @@ Known range_within(Graph& graph, const Use& use, int depth) {
   Known found;
   if (node.kind == Kind::kConstant) found = of_constant(node.data);
   if (node.kind == Kind::kIota) found = Range{0, node.axis_size(0) - 1};
-  if (node.kind == Kind::kPrim) found = of_prim(node);
+  if (node.kind == Kind::kPrim) found = of_prim(graph, use, depth - 1);
+  if (moves_elements(node)) found = of_parts(graph, use, depth - 1);
   if (node.kind == Kind::kPointwise) found = of_pointwise(graph, use, depth - 1);
   return found ? found : of_dtype(node.dtype);
 }

@@ -61,13 +61,24 @@ static_assert(std::ranges::is_sorted(kActivationRows, {}, &Row::primitive));
 
 std::span<const Row> activation_rows() { return kActivationRows; }
 
+namespace {
+
+bool has_few_elements(const axis::Node& node) {
+  Dim count = 1;
+  for (std::size_t axis = 0; axis < node.out.size(); ++axis) count = count * node.axis_size(axis);
+  return count.is_static() && count.value() <= Preferences::kShortPrelu;
+}
+
+}  // namespace
+
 // In f64 their parts: ONNX keeps alpha in f32. ONNX Runtime has no kernels for activations of f64,
 // but for Relu, and does not load a Relu of f64 before a Clip.
 bool is_activation_available(const axis::Node& node, const Options& options) {
   const Preferences& preferences = options.preferences();
   const bool is_elu = node.name == "celu" || node.name == "elu" || node.name == "selu";
   if (is_elu && preferences.has_inexact_elu) return false;
-  if (node.name == raise::PreluOp::kName && preferences.has_slow_prelu) return false;
+  const bool is_slow = preferences.has_slow_prelu && !has_few_elements(node);
+  if (node.name == raise::PreluOp::kName && is_slow) return false;
   return node.dtype != DType::kF64 && find_row(node.name, options.opset) != nullptr;
 }
 

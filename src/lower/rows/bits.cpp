@@ -27,27 +27,25 @@ Value shifted(Ctx& c, Value x, Value by, const char* direction) {
   return c.op.BitShift(x, by, onnx::Args{{"direction", direction}});
 }
 
-// BitShift leaves amounts of the width and more open, as C++ does. lax reads them as unsigned.
-struct Amount {
-  Value by;    // at most width - 1
-  Value fits;  // whether the amount was that small; absent when it is known to be
-};
-Amount amount_of(Ctx& c, Value by) {
-  const std::int64_t last = bit_width(by.dtype()) - 1;
-  const Value unsigned_by = as_unsigned(by);
-  if (const Tensor* known = c.op.known(by)) {
-    std::int64_t at = 0;
-    while (at < known->size() && known->int_at(at) >= 0 && known->int_at(at) <= last) ++at;
-    if (at == known->size()) return {unsigned_by, {}};
-  }
-  return {min(unsigned_by, last), unsigned_by <= last};
+// lax reads amounts as unsigned, and those of the width and more leave no bit. BitShift leaves them
+// open, as C++ does: ONNX Runtime up to 1.26 gives 5 << 32 = 5.
+bool is_known_to_fit(Ctx& c, const Value& by) {
+  const Tensor* known = c.op.known(by);
+  if (known == nullptr) return false;
+  std::int64_t at = 0;
+  while (at < known->size() && known->int_at(at) >= 0 && known->int_at(at) < bit_width(by.dtype()))
+    ++at;
+  return at == known->size();
 }
 
+// Whatever BitShift makes of an amount that does not fit, its product with 0 is 0. (Where has no
+// kernel for u32 before ONNX Runtime 1.31.)
 Value shifted_or_zero(Ctx& c, const char* direction) {
-  const Value x = as_unsigned(c.in(0));
-  const Amount amount = amount_of(c, c.in(1));
-  Value result = shifted(c, x, amount.by, direction);
-  if (amount.fits) result = where(amount.fits, result, 0);
+  const Value x = as_unsigned(c.in(0)), by = as_unsigned(c.in(1));
+  Value result = shifted(c, x, by, direction);
+  if (!is_known_to_fit(c, c.in(1))) {
+    result = result * cast(by < bit_width(by.dtype()), result.dtype());
+  }
   return cast(result, c.out_type().dtype);
 }
 Results shift_left(Ctx& c) { return shifted_or_zero(c, "LEFT"); }
@@ -60,7 +58,9 @@ Results shift_right_arithmetic(Ctx& c) {
   const Value negative = x < 0;
   auto complemented = [&](Value v) { return where(negative, -1 - v, v); };
   const Value bits = as_unsigned(complemented(x));
-  const Value result = as_signed(shifted(c, bits, amount_of(c, c.in(1)).by, "RIGHT"));
+  Value by = as_unsigned(c.in(1));
+  if (!is_known_to_fit(c, c.in(1))) by = min(by, bit_width(by.dtype()) - 1);
+  const Value result = as_signed(shifted(c, bits, by, "RIGHT"));
   return cast(complemented(result), c.out_type().dtype);
 }
 

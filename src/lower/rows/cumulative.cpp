@@ -59,6 +59,34 @@ Value by_scan(Ctx& c, Value x, const Along& along, const Monoid& monoid) {
   return result;
 }
 
+// Which elements of an axis each of its elements ends: bool[n, n].
+Value ends(Ctx& c, std::int64_t size, bool reverse) {
+  MutableTensor mask = allocate(DType::kBool, {size, size});
+  for (std::int64_t row = 0; row < size; ++row) {
+    for (std::int64_t column = 0; column < size; ++column) {
+      mask.as<bool>()[row * size + column] = reverse ? column >= row : column <= row;
+    }
+  }
+  return c.constant(std::move(mask.tensor));
+}
+
+bool has_few_products(const Value& x, const Along& along) {
+  Dim count = x.shape()[along.axis];
+  for (const Dim& size : x.shape()) count = count * size;
+  return count.is_static() && count.value() <= Preferences::kFewMaskedProducts;
+}
+
+// One product for each element, of those that it ends and ones for the others.
+Value by_mask(Ctx& c, const Value& x, const Along& along) {
+  const std::int64_t size = x.shape()[along.axis].value();
+  Dims repeated = x.shape(), square(repeated.size() + 1, 1);
+  repeated.insert(repeated.begin() + along.axis, 1);
+  square[along.axis] = square[along.axis + 1] = size;
+  const Value mask = c.reshape(ends(c, size, along.reverse), square);
+  const Value chosen = where(mask, c.reshape(x, repeated), 1);
+  return c.op.ReduceProd(chosen, c.ints({along.axis + 1}), onnx::Args{{"keepdims", 0}});
+}
+
 Value cumulated(Ctx& c, Value x, const Monoid& monoid) {
   const Along along = Along::read(c.eqn());
   const bool is_static = x.shape()[along.axis].is_static();
@@ -87,7 +115,15 @@ Results cumlogsumexp(Ctx& c) {
 }
 Results cummax(Ctx& c) { return cumulated(c, c.in(0), {onnx::max, -kInfinity}); }
 Results cummin(Ctx& c) { return cumulated(c, c.in(0), {onnx::min, kInfinity}); }
-Results cumprod(Ctx& c) { return cumulated(c, c.in(0), {onnx::operator*, 1}); }
+// ReduceProd takes its axes as an input from opset 18 on.
+Results cumprod(Ctx& c) {
+  const Value x = c.in(0);
+  const Along along = Along::read(c.eqn());
+  const bool is_short = x.dtype() == DType::kF32 && c.op.opset() >= 18 &&
+                        x.shape()[along.axis].is_static() && x.shape()[along.axis].value() > 2 &&
+                        has_few_products(x, along);
+  return is_short ? by_mask(c, x, along) : cumulated(c, x, {onnx::operator*, 1});
+}
 
 front::Attrs reordered(const front::Eqn& eqn, const Ints& order) {
   const auto at = std::ranges::find(order, Along::read(eqn).axis);

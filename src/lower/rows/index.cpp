@@ -138,7 +138,8 @@ Results arg_extreme(Ctx& c) {
   const Ints axes = front::ReduceParams::read(c.eqn()).axes;
   if (axes.size() != 1) c.unsupported("more than one axis is not supported");
   const ArgExtreme<Op> position{axes[0]};
-  const Value found = !is_float(x.dtype())        ? position.of(c.op, x)
+  const bool is_plain = !is_float(x.dtype()) || c.has("no_nan");
+  const Value found = is_plain                    ? position.of(c.op, x)
                       : byte_width(x.dtype()) < 4 ? position.of_narrow(c, x)
                                                   : position.of_wide(c, x);
   return cast(found, c.out_type().dtype);

@@ -70,7 +70,7 @@ Results sort(Ctx& c) {
   const auto by_keys = [&](Builder& op) {
     Values keys;
     for (std::size_t i = 0; i < params.keys; ++i) {
-      const Values more = keys_of(op, in[i]);
+      const Values more = c.has("no_nan") ? Values{in[i]} : keys_of(op, in[i]);
       keys.insert(keys.end(), more.begin(), more.end());
     }
     return all_taken(op, positions_by(op, keys, size, order));
@@ -80,6 +80,7 @@ Results sort(Ctx& c) {
     return in.size() == 1 ? Values{found.elements} : all_taken(op, found.positions);
   };
   if (in.size() == 1 && !is_float(in[0].dtype())) return plainly(c.op);
+  if (params.keys == 1 && c.has("no_nan")) return plainly(c.op);
   if (params.keys > 1 || !has_fast_order(in[0])) return by_keys(c.op);
   return if_any_nan(c, in[0], by_keys, plainly, std::vector<Dims>(in.size(), in[0].shape()));
 }
@@ -106,8 +107,9 @@ Results first_of(Ctx& c, const Value& x, const Dim& k, const Direction& order) {
   const auto by_keys = [&](Builder& op) { return first_by(c, op, x, keys_of(op, x), k, order); };
   const auto plainly = [&](Builder& op) { return first_by(c, op, x, {x}, k, order); };
   const Dims shape = c.out_type(1).shape;
-  Values found =
-      has_fast_order(x) ? if_any_nan(c, x, by_keys, plainly, {shape, shape}) : by_keys(c.op);
+  Values found = c.has("no_nan")     ? plainly(c.op)
+                 : has_fast_order(x) ? if_any_nan(c, x, by_keys, plainly, {shape, shape})
+                                     : by_keys(c.op);
   return Values{found[0], cast(found[1], c.out_type(1).dtype)};
 }
 

@@ -330,13 +330,28 @@ Rules attention_rules() {
   return kRules;
 }
 
+namespace {
+
+// Masked scores: the bias itself takes the place of a score that the mask leaves out. A bias that
+// is a choice by the same mask has one value for each of the two.
+Use masked(Use score, const Use& bias, const Use& mask) {
+  Graph& graph = *score.node->graph;
+  const bool chooses = mask && bias.node->is(Kind::kPointwise, "select_n") &&
+                       bias.node->edges.size() == 3 && graph.child(bias, 0) == mask;
+  const Use inside = chooses ? graph.child(bias, 2) : bias;
+  const Use outside = chooses ? graph.child(bias, 1) : bias;
+  if (graph.scalar_value(inside) != 0) score = score + inside;
+  return mask ? select(mask, score, outside) : score;
+}
+
+}  // namespace
+
 Use AttentionOp::expand() const {
   Graph& graph = *query.node->graph;
   const DType dtype = sum_type(query.node->dtype);
   Use score = graph.contract(query, key, contracted, dtype) * scale;
   if (cap != 0) score = tanh(score / cap) * cap;
-  if (bias) score = score + bias;
-  if (mask) score = select(mask, score, bias);
+  if (bias) score = masked(score, bias, mask);
   if (is_causal) {
     const Use row = graph.iota(time[0], DType::kI32);
     const Use column = graph.iota(keys[0], DType::kI32);
