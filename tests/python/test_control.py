@@ -267,6 +267,7 @@ SCANS = [
         "associative_scan",
         lambda x: lax.associative_scan(jnp.add, x),
         [f32(5, 2)],
+        also=[[f32(1, 2)], [f32(8)], [f32(13, "B")]],
         tolerance="sum",
     ),
     case(
