@@ -38,6 +38,15 @@ MaybeValue mish(Builder& op, const Node& node) {
   return x * (w / (w + 2));
 }
 
+// How many elements there are at least: a size that is not known may be 1.
+std::int64_t fewest_elements(const Dims& shape) {
+  std::int64_t count = 1;
+  for (const Dim& size : shape) {
+    if (size.is_static()) count *= size.value();
+  }
+  return count;
+}
+
 // Below these sizes the op takes as long as its form.
 constexpr std::int64_t kFewestRows = 16, kFewestColumns = 8, kFewestElements = 4096;
 constexpr std::int64_t kMostRows = 4096;  // numbers of the vector, which the file holds
@@ -45,6 +54,21 @@ constexpr std::int64_t kMostRows = 4096;  // numbers of the vector, which the fi
 constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
 bool is_between(const Dim& size, std::int64_t least, std::int64_t most) {
   return size.is_static() && least <= size.value() && size.value() <= most;
+}
+
+// sign(x) = x * 2^253, at most 1: any number that is not 0 is beyond 1 then.
+MaybeValue sign(Builder& op, const Node& node) {
+  const Value x(&op, node.in[0]);
+  if (fewest_elements(x.shape()) < kFewestElements) return {};
+  constexpr double kLarge = 0x1p127;
+  return clip(x * kLarge * kLarge, -1, 1);
+}
+
+// The largest or the smallest truth value is that of numbers of 8 bits.
+MaybeValue reduction_of_numbers(Builder& op, const Node& node, const Reduction& reduction) {
+  if (fewest_elements(reduction.x.shape()) < kFewestElements) return {};
+  const Value numbers = cast(reduction.x, DType::kU8);
+  return cast(reduced(op, node.op, numbers, reduction.axes, reduction.keeps_dims), DType::kBool);
 }
 
 // A sum or a mean of the rows of matrices: a vector times them. All sizes must be known, because
@@ -64,15 +88,6 @@ MaybeValue product_with_vector(Builder& op, const Node& node, const Reduction& r
   const Shape strides(vector.size(), 0);
   return op.MatMul(op.weight({scalar(DType::kF32, weight), 0, vector, strides}, vector, ""),
                    reduction.x);
-}
-
-// How many elements there are at least: a size that is not known may be 1.
-std::int64_t fewest_elements(const Dims& shape) {
-  std::int64_t count = 1;
-  for (const Dim& size : shape) {
-    if (size.is_static()) count *= size.value();
-  }
-  return count;
 }
 
 // The axes behind the last one that stays in between, where axes are reduced, stay, are reduced and
@@ -110,15 +125,19 @@ MaybeValue group_by_group(Builder& op, const Node& node, const Reduction& reduct
 
 // --- which node has a form
 
-bool is_f32(const Model& model, const Node& node) {
-  if (!node.domain.empty() || node.in.empty() || node.in[0] == onnx::kAbsent) return false;
+std::optional<DType> operand_dtype(const Model& model, const Node& node) {
+  if (!node.domain.empty() || node.in.empty() || node.in[0] == onnx::kAbsent) return std::nullopt;
   const auto& type = model.values[node.in[0]].type;
-  return type && type->shape && type->dtype == DType::kF32;
+  return type && type->shape ? std::optional(type->dtype) : std::nullopt;
 }
 
-MaybeValue fast_reduction(Builder& op, const Node& node, const KernelFacts& facts) {
+MaybeValue fast_reduction(Builder& op, const Node& node, DType dtype, const KernelFacts& facts) {
   const std::optional<Reduction> reduction = reduction_of(op, node);
   if (!reduction || reduction->axes.empty()) return {};
+  if (dtype == DType::kBool) {
+    return facts.has_slow_bool_reduction ? reduction_of_numbers(op, node, *reduction)
+                                         : MaybeValue();
+  }
   const bool is_sum = node.op == "ReduceSum" || node.op == "ReduceMean";
   MaybeValue result;
   if (is_sum && facts.has_slow_column_sum) result = product_with_vector(op, node, *reduction);
@@ -127,12 +146,16 @@ MaybeValue fast_reduction(Builder& op, const Node& node, const KernelFacts& fact
 }
 
 MaybeValue fast_form(Builder& op, const Node& node, const KernelFacts& facts) {
-  if (!is_f32(op.model(), node)) return {};
+  constexpr std::string_view kReductions[] = {"ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"};
+  const std::optional<DType> dtype = operand_dtype(op.model(), node);
+  if (dtype != DType::kF32 && dtype != DType::kBool) return {};
+  if (std::ranges::find(kReductions, node.op) != std::end(kReductions)) {
+    return fast_reduction(op, node, *dtype, facts);
+  }
+  if (dtype == DType::kBool) return {};
   if (node.op == "Softplus" && facts.has_slow_softplus) return softplus(op, node);
   if (node.op == "Mish" && facts.has_slow_softplus) return mish(op, node);
-  constexpr std::string_view kReductions[] = {"ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"};
-  const bool is_reduction = std::ranges::find(kReductions, node.op) != std::end(kReductions);
-  return is_reduction ? fast_reduction(op, node, facts) : MaybeValue();
+  return node.op == "Sign" && facts.has_slow_sign ? sign(op, node) : MaybeValue();
 }
 
 class FastForms {

@@ -65,6 +65,9 @@ SUMS += [
     if "max" not in name and "min" not in name
 ]
 SUMS += [
+    case("any", lambda x: (x > 2.9).any(1), [f32(64, 96)], also=[[f32("B", 8192)]]),
+    case("all", lambda x: (x > -2.9).all((0, 1), keepdims=True), [f32(64, 96)], [[f64(64, 96)]]),
+    case("sign", jnp.sign, [f32(64, 96)], also=[[f64(64, 96)], [f16(64, 96)], [i32(64, 96)]]),
     case("mean of columns", lambda x: x.mean(1), [f32(64, 96)], tolerance="sum"),
     case("sum of few rows", lambda x: x.sum(0), [f32(3, 4096)], tolerance="sum"),
     case("sum of integers", lambda x: x.sum(0), [i32(64, 96)]),
@@ -96,6 +99,17 @@ def test_edges(name):
     np.testing.assert_allclose(have, want, rtol=2e-6, atol=1e-37)
 
 
+def test_edges_of_sign():
+    tiny = np.finfo(np.float32).tiny
+    x = np.float32([*EDGES, tiny, -tiny, 1e-45, -1e-45] * 300)
+    ours, kernel = (
+        run(jaxport.to_onnx(jnp.sign, [x.shape], target=target), x)
+        for target in ("onnxruntime", "onnx")
+    )
+    np.testing.assert_array_equal(ours, kernel)
+    np.testing.assert_array_equal(np.signbit(ours[x == 0]), np.signbit(x[x == 0]))
+
+
 def test_batch_of_nothing():
     model = jaxport.to_onnx(lambda x: x.mean(1), [("B", 64, 96)])
     assert run(model, np.zeros((0, 64, 96), np.float32)).shape == (0, 96)
@@ -124,6 +138,9 @@ def test_slow_reductions_have_another_form(row):
         (lambda x: x.sum(1), (64, 96)),
         (lambda x: x.sum((0, 2)), (64, 16, 64)),  # three groups of axes
         (lambda x: x.sum((1, 3)), (2, 2, 2, 2)),
+        (jnp.sign, (64, 63)),
+        (jnp.sign, ("B", 64)),
+        (lambda x: (x > 0).any(0), (64, 63)),
     ],
 )
 def test_near_misses(fn, shape):
