@@ -44,6 +44,11 @@ test: ## set up, build and run every test and check; prints how long each part t
 bench: build .venv/.bench ## measure against jax2onnx; rewrites docs/benchmarks.md
 	$(BIN)/python bench/run.py
 
+.PHONY: bench-ops
+bench-ops: build .venv/.bench ## single operations beside jax.jit and jax2onnx; rewrites their table in docs/benchmarks.md: OPS='word …'
+	$(BIN)/python bench/ops.py $(OPS)
+	$(BIN)/python bench/ops_report.py
+
 # --- preparation
 
 .PHONY: setup environment build wheel build-asan

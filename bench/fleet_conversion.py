@@ -15,7 +15,7 @@ from typing import Any
 
 import jax
 import onnx
-from measure import seconds
+from measure import op_counts, seconds
 from networks import Network, network
 
 import jaxport
@@ -78,24 +78,12 @@ def with_optimizer(source: Path, path: Path) -> dict[str, Any]:
 
 def counts(path: Path) -> dict[str, Any]:
     """Nodes with those of bodies and functions, and the ops that only move data."""
-    ops: dict[str, int] = {}
-
-    def add(nodes: Any) -> None:
-        for node in nodes:
-            ops[node.op_type] = ops.get(node.op_type, 0) + 1
-            for attribute in node.attribute:
-                if attribute.type == onnx.AttributeProto.GRAPH:
-                    add(attribute.g.node)
-
-    model = onnx.load(path, load_external_data=False)
-    add(model.graph.node)
-    for function in model.functions:
-        add(function.node)
+    ops = op_counts(onnx.load(path, load_external_data=False))
     size = sum(part.stat().st_size for part in path.parent.glob(f"{path.name}*"))
     return {
         "nodes": sum(ops.values()),
         "bytes": size,
-        "movement": {op: ops.get(op, 0) for op in COUNTED},
+        "movement": {op: ops[op] for op in COUNTED},
     }
 
 

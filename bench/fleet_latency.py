@@ -19,7 +19,7 @@ if THREADS == 1:
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 import onnxruntime  # noqa: E402
-from measure import in_turns, seconds  # noqa: E402
+from measure import error_of, in_turns, seconds  # noqa: E402
 from networks import network  # noqa: E402
 
 SECONDS = 8.0  # for all turns of a network
@@ -44,14 +44,6 @@ def jit_runner(fn: Callable[..., Any], inputs: list[np.ndarray]) -> Runner:
     jitted = jax.jit(lambda *args: fn(*args))
     arrays = [jax.numpy.asarray(array) for array in inputs]
     return lambda: [np.asarray(leaf) for leaf in jax.tree.leaves(jitted(*arrays))]
-
-
-def error_of(results: list[np.ndarray], expected: list[np.ndarray]) -> float:
-    """The largest difference, relative to the largest value of its output."""
-    pairs = zip(results, expected, strict=True)
-    return max(
-        float(np.abs(got - want).max() / max(np.abs(want).max(), 1e-30)) for got, want in pairs
-    )
 
 
 def main() -> None:

@@ -5,10 +5,8 @@ from typing import Any
 
 import fleet_report
 from fleet_report import table
-from measure import ROOT, load_result
-
-PAGE = ROOT / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+from measure import load_result
+from page import write_part
 
 
 def milliseconds(seconds: float) -> str:
@@ -151,10 +149,8 @@ def results_text() -> str:
 
 
 def main() -> None:
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
     text = results_text()
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+    write_part("results", text)
     print(text)
 
 

@@ -6,7 +6,16 @@ import sys
 import time
 from pathlib import Path
 
-SCRIPTS = ("fleet.py", "conversion.py", "recurrent.py", "memory.py", "chain.py", "report.py")
+SCRIPTS = (
+    "fleet.py",
+    "conversion.py",
+    "recurrent.py",
+    "memory.py",
+    "chain.py",
+    "report.py",
+    "ops.py",
+    "ops_report.py",
+)
 
 
 def main() -> None:

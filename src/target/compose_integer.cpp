@@ -4,6 +4,7 @@
 
 #include "onnx/expr.h"
 #include "target/compose.h"
+#include "target/reduction.h"
 
 namespace jaxport::target {
 namespace {
@@ -17,36 +18,6 @@ Value larger(const Value& a, const Value& b) { return where(a > b, a, b); }
 Value smaller(const Value& a, const Value& b) { return where(a < b, a, b); }
 
 // --- reductions
-
-struct Reduction {
-  Value x;
-  Ints axes;  // from the front
-  bool keeps_dims;
-};
-
-std::optional<Ints> axes_of(const Builder& op, const Node& node) {
-  if (const onnx::Attribute* attr = node.attr("axes")) return std::get<Ints>(attr->value);
-  if (node.in.size() < 2 || node.in[1] == onnx::kAbsent) return Ints{};
-  const Tensor* known = op.known(node.in[1]);
-  if (known == nullptr) return std::nullopt;
-  Ints axes;
-  for (std::int64_t i = 0; i < known->size(); ++i) axes.push_back(known->int_at(i));
-  return axes;
-}
-
-// nullopt when the axes are computed at run time.
-std::optional<Reduction> reduction_of(Builder& op, const Node& node) {
-  std::optional<Ints> axes = axes_of(op, node);
-  if (!axes) return std::nullopt;
-  const Value x(&op, node.in[0]);
-  const auto rank = static_cast<std::int64_t>(x.rank());
-  for (std::int64_t& axis : *axes) axis = axis < 0 ? axis + rank : axis;
-  for (std::int64_t axis = 0; node.in.size() < 2 && !node.attr("axes") && axis < rank; ++axis) {
-    axes->push_back(axis);  // no axes: all of them
-  }
-  const onnx::Attribute* keep = node.attr("keepdims");
-  return Reduction{x, *axes, keep == nullptr || std::get<std::int64_t>(keep->value) != 0};
-}
 
 // The elements where ArgMax or ArgMin finds the extreme, one axis after the other.
 std::optional<Value> extreme(Builder& op, const Node& node, std::string_view finder) {

@@ -10,6 +10,11 @@ constexpr std::string_view kSlowBF16Ops[] = {"LayerNormalization", "RMSNormaliza
 constexpr KernelFacts kOnnxRuntime{
     .slow_f16_ops = kSlowF16Ops,
     .slow_bf16_ops = kSlowBF16Ops,
+    .has_slow_softplus = true,
+    .has_slow_sign = true,
+    .has_slow_bool_reduction = true,
+    .has_slow_column_sum = true,
+    .has_slow_scattered_axes = true,
     .ignores_nan_in_max = true,
     .clamps_max_pool = true,
     .loses_sign_in_where = true,

@@ -18,6 +18,7 @@
 #include "target/empty_constant.h"
 #include "target/empty_product.h"
 #include "target/f64_transpose.h"
+#include "target/fast_form.h"
 #include "target/kernels.h"
 #include "target/magnitude.h"
 #include "target/neutral.h"
@@ -306,8 +307,9 @@ Target legalise(Model& model, const Target& target) {
 }
 
 bool avoid_faults(Model& model, const Target& target) {
+  bool changed = write_fast_forms(model, target);
   // The order of Cast and Transpose is the same to every other runtime.
-  bool changed = cast_before_transposing(model);
+  changed |= cast_before_transposing(model);
   if (target.runtime == Runtime::kOnnx) return changed;
   if (target.runtime == Runtime::kOpenVino) {
     changed |= fill_empty_constants(model);

@@ -18,6 +18,7 @@
 #include "target/empty_constant.h"
 #include "target/empty_product.h"
 #include "target/f64_transpose.h"
+#include "target/fast_form.h"
 #include "target/neutral.h"
 #include "target/one_element_norm.h"
 #include "target/scale.h"
@@ -134,6 +135,10 @@ constexpr TargetRewrite kRewrites[] = {
      [](onnx::Model& model, const target::Target& target) { target::legalise(model, target); }},
     {"cast_before_transposing",
      [](onnx::Model& model, const target::Target&) { target::cast_before_transposing(model); }},
+    {"write_fast_forms",
+     [](onnx::Model& model, const target::Target& target) {
+       target::write_fast_forms(model, target);
+     }},
     {"keep_f64_transposes",
      [](onnx::Model& model, const target::Target&) { target::keep_f64_transposes(model); }},
     {"keep_nearly_neutral",

@@ -12,7 +12,7 @@ import pytest
 from jax import lax
 
 from jaxport import to_onnx
-from support.cases import Case, case, check, f32, i8, i32, load, parity, u8, u32
+from support.cases import Case, case, check, f32, i8, i32, i64, load, parity, u8, u32
 
 WIDE = {"lo": -(2**31), "hi": 2**31 - 1}
 # Without subnormal numbers, which XLA reads as zeros.
@@ -47,7 +47,28 @@ CASES = [
         [i32(40, **WIDE), i32(40, lo=-3, hi=35)],
         also=[[u32(9, hi=2**32 - 1), u32(9, hi=35)]],
     ),
-    case("shift by a constant", lambda x: (x << 3) + (x >> 5), [i32(9, **WIDE)]),
+    *(
+        case(
+            f"shift by {by}",
+            lambda x, by=by: (lax.shift_left(x, x * 0 + by), x << by, x >> by),
+            [i32(40, **WIDE)],
+            also=[[i8("B", lo=-128, hi=127)], [i64(9, lo=-(2**63), hi=2**63 - 1)], [u32(9)]],
+        )
+        for by in (0, 1, 5, 7)
+    ),
+    case("shift by 30 and 31", lambda x: (x << 30, x >> 30, x << 31, x >> 31), [i32(40, **WIDE)]),
+    case(
+        "shift of the ends",
+        lambda x: [
+            (x + end) >> by for end in (-(2**31), 2**31 - 1, -1) for by in (1, 16, 30, 31, 32, 40)
+        ],
+        [i32(3, lo=0, hi=0)],
+    ),
+    case(
+        "shift of 64 bits",
+        lambda x: [(x + end) >> by for end in (-(2**63), 2**63 - 1, -1) for by in (1, 33, 62, 63)],
+        [i64(3, lo=0, hi=0)],
+    ),
     case("population_count", lax.population_count, [i32(40, **WIDE)], also=[[u8("B", 3, hi=255)]]),
     case("clz", lax.clz, [i32(40, lo=-9, hi=300)], also=[[u8("B", 3, hi=255)], [i8(9)]]),
     case("float to int", special_floats(to(jnp.int32)), [f32("B")], opsets=(17, 23, 26)),

@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import PartitionSpec
 
+import jaxport
 from support.cases import (
     bf16,
     boolean,
@@ -267,6 +268,7 @@ SCANS = [
         "associative_scan",
         lambda x: lax.associative_scan(jnp.add, x),
         [f32(5, 2)],
+        also=[[f32(1, 2)], [f32(8)], [f32(13, "B")]],
         tolerance="sum",
     ),
     case(
@@ -278,6 +280,103 @@ SCANS = [
         tolerance="sum",
     ),
 ]
+
+
+# --- steps that do not wait for each other
+
+
+def step_of_views(x):
+    """Dims that are merged, cut, moved and repeated beside those of the steps."""
+    merged = x.T.reshape(-1)
+    halves = jnp.concatenate([merged[6:], merged[::2], jnp.stack([merged[0], merged[5]])])
+    return jnp.tile(halves.reshape(7, 2), (1, 3)).sum(0) + x[:, None, 1:3].mean()
+
+
+def step_of_products(x):
+    return jnp.einsum("ij,kj->ik", x, x) @ x, jnp.vdot(x, x), x @ WEIGHT[:, :3].T
+
+
+def mapped(step):
+    return lambda *xs: lax.map(lambda args: step(*args), xs)
+
+
+def behind(c, x):
+    """The next carry; of what is collected, all but the carry is computed behind the loop."""
+    new = jnp.sin(c @ SQUARE[:3, :3] + x)
+    return new, (new, jax.nn.softmax(new * x), new.sum() > 0, new @ WEIGHT, c.max(), jnp.ones(2))
+
+
+AT_ONCE = [
+    case(
+        "views of a step",
+        mapped(step_of_views),
+        [f32(5, 4, 3)],
+        also=[[f64("T", 4, 3)]],
+        tolerance="sum",
+    ),
+    case(
+        "products in a step",
+        mapped(step_of_products),
+        [f32(5, 3, 3)],
+        also=[[f32("T", 3, 3)], [i32(5, 3, 3)]],
+        tolerance="sum",
+    ),
+    case(
+        "scalars of a step",
+        mapped(lambda a, x, b: jnp.where(b, a * x, x / a).astype(jnp.float16) + a.astype("int8")),
+        [f32(9), f32(9, 2), boolean(9)],
+        also=[[f32("T"), f32("T", 3), boolean("T")]],
+        tolerance="function",
+    ),
+    case(
+        "calls in a step",
+        mapped(lambda x: jax.nn.silu(jax.nn.logsumexp(x)) + jnp.var(x) + log1pexp(x)),
+        [f32("T", 7)],
+        tolerance="sum",
+    ),
+    case("steps that are all the same", lambda x: lax.map(lambda _: x * 2, jnp.zeros(9)), [f32(3)]),
+    case("positions of the steps", lambda x: lax.map(lambda i: x * i, jnp.arange(9.0)), [f32(3)]),
+    case("map of a map", mapped(lambda x: lax.map(jnp.sin, x).sum()), [f32(5, 6)], tolerance="sum"),
+    case("map under vmap", jax.vmap(lambda x: lax.map(jnp.max, x)), [f32("B", 6, 2)]),
+    case("map with a sort in it", mapped(lambda x: jnp.sort(x) * x.max()), [f32(5, 6)]),
+    case("map over a large grid", mapped(lambda x: (x * jnp.ones((800, 800))).sum()), [f32(5)]),
+    case(
+        "gradient of map",
+        jax.grad(lambda x: lax.map(lambda row: jnp.tanh(row @ WEIGHT).sum(), x).sum()),
+        [f32(6, 3)],
+        tolerance="sum",
+    ),
+    *(
+        case(
+            f"computed behind the loop{', backwards' if reverse else ''}",
+            lambda c, x, reverse=reverse: lax.scan(behind, c, x, reverse=reverse),
+            [f32(3), f32(9, 3)],
+            also=[[f32(3), f32("T", 3)], [f64(3), f64(7, 3)]],
+            tolerance="sum",
+        )
+        for reverse in (False, True)
+    ),
+    case(
+        "computed behind a loop under vmap",
+        jax.vmap(lambda c, x: lax.scan(behind, c, x)),
+        [f32(4, 3), f32(4, 9, 3)],
+        tolerance="sum",
+    ),
+]
+
+
+def test_steps_at_once_have_no_loop():
+    def ops(fn, *shapes):
+        model = jaxport.to_onnx(fn, list(shapes))
+        return [node.op_type for node in model.graph.node]
+
+    assert ops(mapped(jnp.sin), ("T", 3)) == ["Sin"]
+    assert ops(mapped(lambda x: jnp.tanh(x @ WEIGHT)), (9, 3)) == ["MatMul", "Tanh"]
+    assert "Scan" in ops(mapped(lambda x: jnp.sort(x)), (9, 3))
+    assert "Scan" in ops(mapped(lambda x: (x * jnp.arange(2.0**20)).sum()), (9,))
+    found = ops(lambda c, x: lax.scan(behind, c, x)[1][1], (3,), (9, 3))
+    assert found[:2] == ["Scan", "Mul"]
+    assert "Softmax" in found
 
 
 @jax.custom_jvp
@@ -366,6 +465,6 @@ CALLS = [
 ]
 
 
-@parity(CONDITIONS + LOOPS + SCANS + COLLECTIVES + CALLS)
+@parity(CONDITIONS + LOOPS + SCANS + AT_ONCE + COLLECTIVES + CALLS)
 def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)

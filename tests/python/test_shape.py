@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -11,6 +12,23 @@ from support.cases import boolean, case, check, f32, f64, i32, parity
 
 def exact(name, fn, inputs, also=()):
     return case(name, fn, inputs, also, tolerance="exact")
+
+
+def in_turn(axis):
+    """x[0], y[0], x[1], y[1], …, as lax.associative_scan writes it; x may have one element more."""
+
+    def put(x, low, size):
+        high = size - low - (2 * x.shape[axis] - 1)
+        config = [(0, 0, 0)] * x.ndim
+        config[axis] = (low, high, 1)
+        return lax.pad(x, x.dtype.type(0), config)
+
+    def both(x, y):
+        size = x.shape[axis] + y.shape[axis]
+        even, odd = put(x, 0, size), put(y, 1, size)
+        return even | odd if x.dtype == bool else even + odd
+
+    return both
 
 
 CASES = [
@@ -74,6 +92,12 @@ CASES = [
     exact(
         "pad", lambda x: lax.pad(x, 7.0, ((1, 2, 0), (0, 3, 0))), [f32(2, 3)], also=[[f32("B", 3)]]
     ),
+    exact("in turn", in_turn(0), [f32(3, 4)] * 2, also=[[boolean(3)] * 2, [f32(1)] * 2]),
+    exact("in turn along the last axis", in_turn(-1), [f32("B", 3)] * 2, also=[[i32(2, 3)] * 2]),
+    exact("in turn, one more", in_turn(1), [f32("B", 3, 2), f32("B", 2, 2)]),
+    exact("in turn, one more of few", in_turn(0), [f32(2), f32(1)], also=[[f64(2), f64(1)]]),
+    exact("in turn under vmap", jax.vmap(in_turn(0), (1, 0)), [f32(3, 4), f32(4, 3)]),
+    exact("in turn, not finite", lambda x: in_turn(0)(x / 0, x * jnp.nan), [f32(9)]),
     exact("pad inside", lambda x: lax.pad(x, 7.0, ((1, 2, 1), (0, 0, 2))), [f32(2, 3)]),
     exact(
         "pad with negative edges", lambda x: lax.pad(x, 7.0, ((-1, 2, 0), (1, -2, 0))), [f32(3, 4)]

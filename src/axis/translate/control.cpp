@@ -6,6 +6,7 @@
 #include "axis/graph/pattern.h"
 #include "axis/graph/view.h"
 #include "axis/translate/region.h"
+#include "axis/translate/steps_at_once.h"
 #include "axis/translate/translate.h"
 #include "axis/translate/unroll.h"
 
@@ -125,6 +126,8 @@ Views scan(Translation& t) {
   const Function& body = *scan.body;
   if (scan.length == Dim(0)) return no_step(t, scan);
   if (is_short(t, scan) || is_layers(t, scan)) return unrolled(t, scan);
+  if (Views results = without_carry(t, scan)) return results;
+  if (Views results = behind_carry(t, scan)) return results;
   std::vector<bool> is_constant;
   for (std::size_t i = 0; i < scan.carries; ++i) {
     is_constant.push_back(is_constant_carry(body, i, scan.consts));

@@ -9,6 +9,7 @@
 #include "axis/graph/pointwise.h"
 #include "axis/graph/view.h"
 #include "axis/translate/translate.h"
+#include "axis/translate/unpad.h"
 #include "front/combiner.h"
 
 namespace jaxport::axis {
@@ -145,11 +146,19 @@ Views bitcast_convert_type(Translation& t) {
   return translate_pointwise(t);
 }
 
+// Also of truth values.
+Views add(Translation& t) {
+  Views turns = interleaved(t);
+  return turns ? std::move(turns) : translate_pointwise(t);
+}
+
 constexpr TranslationRow kMathRows[] = {
     // sorted by primitive
+    {"add", add},
     {"bitcast_convert_type", bitcast_convert_type},
     {"cumsum", cumsum},
     {"dot_general", dot_general},
+    {"or", add},
     {"reduce", general_reduce},
     {"reduce_and", reduce},
     {"reduce_max", reduce},

@@ -6,14 +6,6 @@
 namespace jaxport::axis {
 namespace {
 
-// The labels of all dims of a positional value; none for unit dims.
-Pattern dims_of(const Use& use, const Dims& shape) {
-  Pattern dims;
-  std::size_t axis = 0;
-  for (const Dim& size : shape) dims.push_back(size.is_one() ? Labels{} : use.labels[axis++]);
-  return dims;
-}
-
 // Whether a padding adds a known number of elements, at the ends only.
 bool adds_known(const front::Padding& padding) {
   const auto is_known = [](const Dim& amount) { return amount.is_static() && amount.value() >= 0; };
@@ -27,6 +19,13 @@ bool is_untouched(const Dim& before, const front::Padding& padding) {
 }
 
 }  // namespace
+
+Pattern dims_of(const Use& use, const Dims& shape) {
+  Pattern dims;
+  std::size_t axis = 0;
+  for (const Dim& size : shape) dims.push_back(size.is_one() ? Labels{} : use.labels[axis++]);
+  return dims;
+}
 
 std::optional<Unpadded> unpadded(Translation& t) {
   const View& padded = t.in[0];

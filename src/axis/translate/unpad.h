@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The value under a pad, for windows that can pad it themselves.
+// The value under a pad, for windows that can pad it themselves and for sums of pads.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,9 @@
 #include "axis/translate/translate.h"
 
 namespace jaxport::axis {
+
+// The labels of all dims of a positional value; none for unit dims.
+Pattern dims_of(const Use& use, const Dims& shape);
 
 struct Unpadded {
   View view;
@@ -17,5 +20,10 @@ struct Unpadded {
 
 // The first operand of an equation before a pad of static amounts, whose dims it still has.
 std::optional<Unpadded> unpadded(Translation& t);
+
+// add or or of two arrays with zeros between and around their elements, each of which has a number
+// where the other has none: their elements in turn. lax.associative_scan puts its halves together
+// so.
+Views interleaved(Translation& t);
 
 }  // namespace jaxport::axis

@@ -6,6 +6,7 @@
 #include "lower/emit/cheapest.h"
 #include "lower/emit/emission.h"
 #include "onnx/subgraph.h"
+#include "target/reduction.h"
 
 namespace jaxport::lower {
 
@@ -13,6 +14,7 @@ using axis::Edge;
 using axis::Kind;
 using axis::Labels;
 using axis::Node;
+using target::reduced;
 
 namespace {
 
@@ -25,15 +27,6 @@ constexpr std::array<ReduceOp, 6> kReduceOps{{{"reduce_log_sum_exp", "ReduceLogS
                                               {"reduce_min", "ReduceMin"},
                                               {"reduce_prod", "ReduceProd"},
                                               {"reduce_sum", "ReduceSum"}}};
-
-// ONNX 18 turned the axes of all reductions but ReduceSum from an attribute into an input.
-Value reduced(onnx::Builder& op, std::string_view name, Value x, const Ints& axes, bool keep_dims) {
-  const std::int64_t keep = keep_dims ? 1 : 0;
-  if (op.opset() < 18 && name != "ReduceSum") {
-    return op.call(name, {x}, {{"axes", axes}, {"keepdims", keep}});
-  }
-  return op.call(name, {x, op.ints(axes)}, {{"keepdims", keep}});
-}
 
 // Of truth values, or of integers 0 and 1: all = min, any = max, xor = sum modulo 2.
 Value reduced_logical(onnx::Builder& op, const axis::Node& node, Value x, const Ints& axes,

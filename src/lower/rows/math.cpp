@@ -104,13 +104,14 @@ Results min(Ctx& c) {
   return onnx::min(c.in(0), c.in(1));
 }
 
-// Rounds toward zero; numbers out of range give the nearest that is inside, NaN gives 0. In f64, of
-// which the bounds of narrower integers are values.
+// Rounds toward zero; numbers out of range give the nearest that is inside, NaN gives 0. In a dtype
+// of which the bounds of the integers are values: f32 for 16 bits and less, f64 else.
 Value saturated(Ctx& c, Value x, DType to) {
   const int bits = bit_width(to);
   const double end = std::ldexp(1, is_signed(to) ? bits - 1 : bits),
                start = is_signed(to) ? -end : 0;
-  x = cast(where(is_nan(x), 0, x), DType::kF64);
+  const bool is_narrow = bits <= 16 && x.dtype() != DType::kF64;
+  x = cast(where(is_nan(x), 0, x), is_narrow ? DType::kF32 : DType::kF64);
   const double last = bits < 64 ? end - 1 : std::nextafter(end, 0.0);
   const Value inside = cast(clip(x, start, last), to);
   if (bits < 64) return inside;

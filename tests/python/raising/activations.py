@@ -20,6 +20,8 @@ FORMS = {
     "Swish": ("Swish|Sigmoid", 2, "silu"),
     "ReduceLogSumExp": ("ReduceLogSumExp|Log", 7, "logsumexp"),
     "PRelu": ("PRelu|Where", 3, "prelu"),
+    "Mish": ("Mish|Exp", 7, "mish"),
+    "Softplus": ("Softplus|Log", 10, "softplus"),
     "Elu": ("Elu|Tanh", 9, "elu"),
     "Celu": ("Celu|Tanh", 10, "celu"),
     "Selu": ("Selu|Tanh", 10, "selu"),

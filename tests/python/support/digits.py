@@ -88,7 +88,7 @@ DIGITS = [
     Digits("erf", jax.scipy.special.erf, 5e-7, 5e-7, GOOD),
     Digits("softplus", jax.nn.softplus, 1e-6, 5e-7, GOOD),
     Digits("log_sigmoid", jax.nn.log_sigmoid, 1e-6, 5e-7, GOOD),
-    Digits("mish", jax.nn.mish, 1e-4, 5e-7, "`Mish`: x below -80"),
+    Digits("mish", jax.nn.mish, 1e-6, 5e-7, GOOD),
     Digits("elu", jax.nn.elu, 5e-6, 5e-7, "composed with `Tanh`; the op `Elu` is 0 above -6e-8"),
     Digits("celu", lambda x: jax.nn.celu(x, 2.0), 2e-5, 1e-6, "composed with `Tanh`, as `elu`"),
     Digits("selu", jax.nn.selu, 5e-6, 1e-6, "composed with `Tanh`, as `elu`"),

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/fast_form.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "onnx/expr.h"
+#include "target/every_graph.h"
+#include "target/kernel_facts.h"
+#include "target/reduction.h"
+
+namespace jaxport::target {
+namespace {
+
+using onnx::Builder;
+using onnx::Graph;
+using onnx::Model;
+using onnx::Node;
+using onnx::Value;
+using onnx::ValueId;
+using MaybeValue = std::optional<Value>;
+
+// softplus(x) = max(x, 0) + log(1 + e) with e = exp(-|x|). 1 + e is rounded to u, and e - (u - 1)
+// is exactly what was lost: where e is small, the whole logarithm.
+MaybeValue softplus(Builder& op, const Node& node) {
+  const Value x(&op, node.in[0]);
+  const Value e = exp(-abs(x)), u = e + 1, lost = e - (u - 1);
+  return op.Relu(x) + (log(u) + lost);
+}
+
+// tanh(softplus(x)) = w / (w + 2) with w = n (n + 2), n = exp(x), which is 1 from 20 on.
+MaybeValue mish(Builder& op, const Node& node) {
+  const Value x(&op, node.in[0]);
+  const Value n = exp(clip(x, -std::numeric_limits<double>::infinity(), 20)), w = n * (n + 2);
+  return x * (w / (w + 2));
+}
+
+// How many elements there are at least: a size that is not known may be 1.
+std::int64_t fewest_elements(const Dims& shape) {
+  std::int64_t count = 1;
+  for (const Dim& size : shape) {
+    if (size.is_static()) count *= size.value();
+  }
+  return count;
+}
+
+// Below these sizes the op takes as long as its form.
+constexpr std::int64_t kFewestRows = 16, kFewestColumns = 8, kFewestElements = 4096;
+constexpr std::int64_t kMostRows = 4096;  // numbers of the vector, which the file holds
+
+constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
+bool is_between(const Dim& size, std::int64_t least, std::int64_t most) {
+  return size.is_static() && least <= size.value() && size.value() <= most;
+}
+
+// sign(x) = x * 2^253, at most 1: any number that is not 0 is beyond 1 then.
+MaybeValue sign(Builder& op, const Node& node) {
+  const Value x(&op, node.in[0]);
+  if (fewest_elements(x.shape()) < kFewestElements) return {};
+  constexpr double kLarge = 0x1p127;
+  return clip(x * kLarge * kLarge, -1, 1);
+}
+
+// The largest or the smallest truth value is that of numbers of 8 bits.
+MaybeValue reduction_of_numbers(Builder& op, const Node& node, const Reduction& reduction) {
+  if (fewest_elements(reduction.x.shape()) < kFewestElements) return {};
+  const Value numbers = cast(reduction.x, DType::kU8);
+  return cast(reduced(op, node.op, numbers, reduction.axes, reduction.keeps_dims), DType::kBool);
+}
+
+// A sum or a mean of the rows of matrices: a vector times them. All sizes must be known, because
+// ONNX Runtime's MatMul of a vector and a batch of no matrices is an error.
+MaybeValue product_with_vector(Builder& op, const Node& node, const Reduction& reduction) {
+  const Dims& shape = reduction.x.shape();
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  if (rank < 2 || reduction.axes != Ints{rank - 2}) return {};
+  if (!std::ranges::all_of(shape, [](const Dim& size) { return is_between(size, 1, kAny); }))
+    return {};
+  const Dim& rows = shape.end()[-2];
+  if (!is_between(rows, kFewestRows, kMostRows)) return {};
+  const std::int64_t columns = std::max(kFewestColumns, kFewestElements / rows.value());
+  if (!is_between(shape.back(), columns, kAny)) return {};
+  const Shape vector = reduction.keeps_dims ? Shape{1, rows.value()} : Shape{rows.value()};
+  const double weight = node.op == "ReduceMean" ? 1.0 / static_cast<double>(rows.value()) : 1;
+  const Shape strides(vector.size(), 0);
+  return op.MatMul(op.weight({scalar(DType::kF32, weight), 0, vector, strides}, vector, ""),
+                   reduction.x);
+}
+
+// The axes behind the last one that stays in between, where axes are reduced, stay, are reduced and
+// stay again, or the reverse: the kernels know up to three such groups, sizes of 1 apart.
+Ints last_group(const Reduction& reduction) {
+  constexpr int kMostGroups = 3;
+  const Dims& shape = reduction.x.shape();
+  Ints last;
+  int groups = 0;
+  bool was_reduced = false;
+  for (auto axis = static_cast<std::int64_t>(shape.size()) - 1; axis >= 0; --axis) {
+    if (shape[static_cast<std::size_t>(axis)].is_one()) continue;
+    const bool is_reduced = std::ranges::find(reduction.axes, axis) != reduction.axes.end();
+    if (groups == 0 || is_reduced != was_reduced) ++groups;
+    was_reduced = is_reduced;
+    if (is_reduced && groups <= 2) last.insert(last.begin(), axis);
+  }
+  return groups > kMostGroups ? last : Ints{};
+}
+
+// One group of axes after the other, the last first.
+MaybeValue group_by_group(Builder& op, const Node& node, const Reduction& reduction) {
+  if (fewest_elements(reduction.x.shape()) < kFewestElements) return {};
+  const Ints last = last_group(reduction);
+  if (last.empty()) return {};
+  Ints others;  // with their places when the last are gone
+  for (std::int64_t axis : reduction.axes) {
+    if (std::ranges::find(last, axis) != last.end()) continue;
+    const auto before = std::ranges::count_if(last, [&](std::int64_t gone) { return gone < axis; });
+    others.push_back(reduction.keeps_dims ? axis : axis - before);
+  }
+  const Value part = reduced(op, node.op, reduction.x, last, reduction.keeps_dims);
+  return reduced(op, node.op, part, others, reduction.keeps_dims);
+}
+
+// --- which node has a form
+
+std::optional<DType> operand_dtype(const Model& model, const Node& node) {
+  if (!node.domain.empty() || node.in.empty() || node.in[0] == onnx::kAbsent) return std::nullopt;
+  const auto& type = model.values[node.in[0]].type;
+  return type && type->shape ? std::optional(type->dtype) : std::nullopt;
+}
+
+MaybeValue fast_reduction(Builder& op, const Node& node, DType dtype, const KernelFacts& facts) {
+  const std::optional<Reduction> reduction = reduction_of(op, node);
+  if (!reduction || reduction->axes.empty()) return {};
+  if (dtype == DType::kBool) {
+    return facts.has_slow_bool_reduction ? reduction_of_numbers(op, node, *reduction)
+                                         : MaybeValue();
+  }
+  const bool is_sum = node.op == "ReduceSum" || node.op == "ReduceMean";
+  MaybeValue result;
+  if (is_sum && facts.has_slow_column_sum) result = product_with_vector(op, node, *reduction);
+  if (!result && facts.has_slow_scattered_axes) result = group_by_group(op, node, *reduction);
+  return result;
+}
+
+MaybeValue fast_form(Builder& op, const Node& node, const KernelFacts& facts) {
+  constexpr std::string_view kReductions[] = {"ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"};
+  const std::optional<DType> dtype = operand_dtype(op.model(), node);
+  if (dtype != DType::kF32 && dtype != DType::kBool) return {};
+  if (std::ranges::find(kReductions, node.op) != std::end(kReductions)) {
+    return fast_reduction(op, node, *dtype, facts);
+  }
+  if (dtype == DType::kBool) return {};
+  if (node.op == "Softplus" && facts.has_slow_softplus) return softplus(op, node);
+  if (node.op == "Mish" && facts.has_slow_softplus) return mish(op, node);
+  return node.op == "Sign" && facts.has_slow_sign ? sign(op, node) : MaybeValue();
+}
+
+class FastForms {
+ public:
+  FastForms(Graph& graph, Builder& op, const KernelFacts& facts)
+      : graph_(graph), op_(op), facts_(facts) {}
+
+  bool run() {
+    bool changed = false;
+    for (Node& node : std::exchange(graph_.nodes, {})) {
+      op_.set_origin(op_.model().origins[node.origin]);
+      if (const MaybeValue form = fast_form(op_, node, facts_)) {
+        name_result(node, form->id());
+        changed = true;
+      } else {
+        graph_.nodes.push_back(std::move(node));
+      }
+    }
+    return changed;
+  }
+
+ private:
+  // The last node of the form gives the result of the node. A form that stood there already,
+  // because an equal node had it, has a name.
+  void name_result(const Node& node, ValueId result) {
+    Node& last = graph_.nodes.back();
+    if (last.out == std::vector{result}) {
+      last.out = node.out;
+      names_.emplace(result, node.out[0]);
+      return;
+    }
+    const auto named = names_.find(result);
+    Node same;
+    same.op = "Identity";
+    same.in = {named == names_.end() ? result : named->second};
+    same.out = {node.out[0]};
+    same.origin = node.origin;
+    graph_.nodes.push_back(std::move(same));
+  }
+
+  Graph& graph_;
+  Builder& op_;
+  const KernelFacts& facts_;
+  std::map<ValueId, ValueId> names_;
+};
+
+}  // namespace
+
+bool write_fast_forms(Model& model, const Target& target) {
+  return rewrite_every_graph(model, [&](Graph& graph, Builder& op) {
+    return FastForms(graph, op, kernel_facts(target)).run();
+  });
+}
+
+}  // namespace jaxport::target
