@@ -147,7 +147,7 @@ def compare(
 
 def compare_models(lhs: Any, rhs: Any, *, rtol: float = 1e-3, atol: float = 1e-5) -> Comparison:
     """Two models of the same function, on the same random inputs; `jaxport diff --run`."""
-    feeds = _by_position(random_inputs(runtime.open_session(lhs)))
+    feeds = _by_position(random_inputs(runtime.open_given(lhs)))
     first, second = _measure([(_title(lhs, "lhs"), lhs), (_title(rhs, "rhs"), rhs)], feeds)
     reference = list(first.outputs.values())
     same, _ = agreement.compare(reference, second.outputs, rtol, atol)
@@ -174,7 +174,7 @@ def _measure(
     models: Sequence[tuple[str, Any]], feeds_of: Callable[[str, Any], list[Array]]
 ) -> Iterator[Side]:
     """Runs the models in turn, so that what else the machine does reaches both."""
-    sessions = [runtime.open_session(model) for _, model in models]
+    sessions = [runtime.open_given(model) for _, model in models]
     names = [name for name, _ in models]
     feeds = [feeds_of(name, session) for name, session in zip(names, sessions, strict=True)]
     outputs = list(map(_run, names, sessions, feeds))

@@ -120,7 +120,7 @@ def profile(
     Returns:
         A Profile: seconds by node, op, layer and source line; a table as text.
     """
-    session = runtime.open_session(model)
+    session = runtime.open_given(model)
     names = [str(d) for value in session.get_inputs() for d in value.shape if isinstance(d, str)]
     chosen = {name: int((sizes or {}).get(name, 1)) for name in dict.fromkeys(names)}
     seconds_of_jax = None

@@ -11,6 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from .errors import ConversionError, first_line
 from .model import Model
 
 # TensorProto numbers of the dtypes that numpy itself does not have.
@@ -43,6 +44,19 @@ def open_session(model: Any, *, optimised: bool = True, options: Any = None) -> 
         options.log_severity_level = 4
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def open_given(model: Any) -> Any:
+    """As open_session, for a model that a user names. Raises ConversionError E114."""
+    try:
+        return open_session(model)
+    except Exception as error:  # ONNX Runtime has a class for each of its codes
+        name = f" '{os.fspath(model)}'" if isinstance(model, str | os.PathLike) else ""
+        raise ConversionError(
+            "E114",
+            f"ONNX Runtime does not load the model{name}: {first_line(error)}",
+            help="jaxport check and jaxport targets say why, if it is an ONNX file",
+        ) from error
 
 
 def run(session: Any, inputs: Sequence[np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:

@@ -50,14 +50,26 @@ nb::list shape_of(const Dims& shape) {
   return sizes;
 }
 
+// Error E014 for what ONNX's 64 bits do not hold.
+std::int64_t attribute_integer(const std::string& name, nb::handle value) {
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+  if (overflow != 0) {
+    throw Error("E014", fmt::format("attribute '{}' is {}, which 64 bits do not hold", name,
+                                    text_of(nb::str(value))));
+  }
+  if (number == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+  return number;
+}
+
 onnx::Arg to_arg(const std::string& name, nb::handle value) {
   if (PyBool_Check(value.ptr())) return {name, value.ptr() == Py_True ? 1 : 0};
-  if (PyLong_Check(value.ptr())) return {name, int_of(value)};
+  if (PyLong_Check(value.ptr())) return {name, attribute_integer(name, value)};
   if (PyFloat_Check(value.ptr())) return {name, nb::cast<double>(value)};
   if (PyUnicode_Check(value.ptr())) return {name, text_of(value)};
   if (PyTuple_Check(value.ptr()) || PyList_Check(value.ptr())) {
     std::vector<std::int64_t> items;
-    for_each_item(value, [&](nb::handle item) { items.push_back(int_of(item)); });
+    for_each_item(value, [&](nb::handle item) { items.push_back(attribute_integer(name, item)); });
     return {name, std::move(items)};
   }
   throw Error("E014", fmt::format("attribute '{}' is a {}, which no ONNX attribute is", name,
@@ -89,7 +101,13 @@ Value constant(Ctx& c, const nb::object& array) {
 lower::Values run(const nb::object& function, Ctx& c) {
   try {
     const nb::object results = function(nb::cast(&c, nb::rv_policy::reference));
-    return to_values(nb::cast<std::vector<std::optional<Value>>>(results));
+    std::vector<std::optional<Value>> values;
+    if (!nb::try_cast(results, values)) {
+      throw Error("E014", fmt::format("the lowering gives {}, which is no value of the model",
+                                      text_of(nb::repr(results))))
+          .help("return what c.op.Name(…) or c.constant(…) gives, or a list of these");
+    }
+    return to_values(values);
   } catch (const nb::python_error& raised) {
     rethrow_conversion_error(raised);
     throw;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <unordered_set>
 
 #include "onnx/walk.h"
 #include "pass/dead_results.h"
@@ -31,8 +32,10 @@ class DeadCode {
       ++removed;
     }
     erase_nodes(graph, is_removed);
-    return removed + std::erase_if(graph.initializers, [this](const onnx::Initializer& constant) {
-             return !is_needed_[constant.value];
+    // The default of an input makes the input optional, used or not.
+    const std::unordered_set<ValueId> inputs(graph.inputs.begin(), graph.inputs.end());
+    return removed + std::erase_if(graph.initializers, [&](const onnx::Initializer& constant) {
+             return !is_needed_[constant.value] && !inputs.contains(constant.value);
            });
   }
 

@@ -32,16 +32,16 @@ bool needs_quotes(std::string_view argument) {
 void add_limits(CLI::App& command, Limits& limits) {
   command
       .add_option("--max-nodes", limits.nodes, "most equations of the program, nodes of a graph")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command.add_option("--max-bytes", limits.bytes, "most bytes of the program, an array, the model")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command.add_option("--max-depth", limits.depth, "how deep functions and lists may be nested")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command.add_option("--max-seconds", limits.seconds, "how long the conversion may take")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
 }
 
 void add_choice(CLI::App& command, const compile::Choice& choice, bool& value) {
@@ -106,6 +106,15 @@ void append_unusual(std::vector<std::string>& arguments, std::string_view flag, 
 }
 
 }  // namespace
+
+CLI::Validator above_zero() {
+  const auto refuse = [](std::string& text) {
+    double number = 0;
+    const bool is_above = CLI::detail::lexical_cast(text, number) && number > 0;
+    return is_above ? "" : fmt::format("'{}' is not a number above 0", text);
+  };
+  return {refuse, "POSITIVE"};
+}
 
 void add_choices(CLI::App& command, compile::Choices& choices) {
   for (const compile::Choice& choice : compile::all_choices()) {

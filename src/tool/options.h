@@ -21,6 +21,9 @@ struct ConvertOptions {
   Limits limits;
 };
 
+// Refuses what is not a number above 0 in words that a reader understands.
+CLI::Validator above_zero();
+
 // Adds them to a command; what is given must outlive it.
 void add_choices(CLI::App& command, compile::Choices& choices);
 void add_options(CLI::App& command, ConvertOptions& options);

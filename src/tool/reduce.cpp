@@ -21,6 +21,7 @@
 #include "jaxport/error.h"
 #include "support/hash.h"
 #include "tool/command.h"
+#include "tool/options.h"
 #include "tool/session.h"
 #include "tool/source.h"
 
@@ -171,7 +172,7 @@ Run add_reduce(CLI::App& command, const PythonSide&) {
       ->required();
   command.add_option("-o,--output", a->output, "the file to write; by default <case>.small.jir");
   command.add_option("--max-tries", a->most_tries, "how often the command may run")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   return [a] { return reduce_case(*a); };
 }

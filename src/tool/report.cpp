@@ -85,7 +85,7 @@ Run add_profile(CLI::App& command, const PythonSide& python) {
   command.add_option("model", a->model, "an ONNX file")->required();
   command.add_option("--report", a->report, "the page to write");
   command.add_option("--runs", a->runs, "how often the model is run")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command.add_option("--size", a->sizes, "of a symbolic dim: B=8; 1 by default")
       ->allow_extra_args(false);

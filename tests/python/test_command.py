@@ -13,7 +13,7 @@ import onnx
 import pytest
 
 import jaxport
-from jaxport import _core, command
+from jaxport import _core, command, runtime
 
 MODULE = """
 import jax
@@ -212,3 +212,16 @@ def test_an_error_has_its_code_and_no_traceback(folder):
     assert text.startswith("error[JXP-E070]")
     assert "Traceback" not in text
     assert not (folder / "m.onnx").exists()
+
+
+@pytest.mark.parametrize("words", [["profile"], ["diff", "--run", "text.onnx"]], ids=str)
+def test_a_model_that_onnx_runtime_does_not_load(folder, words):
+    (folder / "text.onnx").write_text("no model")
+    text = run(*words, "text.onnx", code=2)
+    assert text.startswith("error[JXP-E")
+    assert "Traceback" not in text
+
+
+def test_a_model_that_onnx_runtime_does_not_load_has_its_code(tmp_path):
+    with pytest.raises(jaxport.ConversionError, match=r"JXP-E114.*missing\.onnx"):
+        runtime.open_given(tmp_path / "missing.onnx")

@@ -169,6 +169,19 @@ def test_long_files_are_cut():
     assert page.source_files(["a.py:5 in f"], lambda name: []) == []
 
 
+def test_a_model_that_names_other_files_does_not_get_them(tmp_path, monkeypatch):
+    """Only Python files below the current folder, also behind links and "..", become a part."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    for path in (tmp_path / "out.py", here / "in.py", here / "key.pem"):
+        path.write_text("secret\n")
+    (here / "link.py").symlink_to(tmp_path / "out.py")
+    outside = ("../out.py", str(tmp_path / "out.py"), "key.pem", "link.py", "/etc/passwd", "no.py")
+    assert [page.lines_from_here(name) for name in outside] == [[]] * len(outside)
+    assert page.lines_from_here("in.py") == ["secret\n"]
+
+
 def test_an_installation_without_the_page_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr(page, "_template", lambda: tmp_path / "page.html")
     with pytest.raises(jaxport.ConversionError, match="no report page") as caught:

@@ -128,6 +128,8 @@ def test_several_results_and_attributes():
         (lambda c, x, slope: c.op.Shape(x), r"gives i64\[2\] instead of f32\[2,3\]"),
         (lambda c, x, slope: [x, x], "gives 2 results instead of 1"),
         (lambda c, x, slope: None, "gives an absent result"),
+        (lambda c, x, slope: slope, r"gives \[0.25\], which is no value of the model"),
+        (lambda c, x, slope: c.op.Concat(x, axis=2**70), "which 64 bits do not hold"),
         (lambda c, x, slope: c.op.NoSuchOp(x), "NoSuchOp"),
         (lambda c, x, slope: c.op.Elu(x, alpha=object()), "attribute 'alpha' is a object"),
     ],

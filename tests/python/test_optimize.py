@@ -246,6 +246,15 @@ def test_a_default_of_an_input_decides_nothing():
     assert_agrees(before, {"x": x}, {"x": x, "target": np.array([0, -1], np.int64)})
 
 
+def test_an_input_that_is_not_used_keeps_its_default():
+    """Without one the caller would have to give it."""
+    before = model_of("""
+      g (float[2] x, float[2] w = {1, 2}) => (float[2] y) { a = Mul (x, w) y = Neg (x) }
+    """)
+    after = assert_agrees(before, {"x": np.ones(2, np.float32)})
+    assert [node.op_type for node in after.graph.node] == ["Neg"]
+
+
 def test_a_negative_size_is_not_known():
     """Some exporters write -1 for a size that is left open."""
     before = model_of("""

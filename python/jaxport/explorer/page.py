@@ -74,5 +74,10 @@ def source_files(
 
 
 def lines_from_here(file: str) -> list[str]:
-    """The lines of a file that a model names, from the current folder."""
-    return linecache.getlines(file) if os.path.isfile(file) else []
+    """The lines of a Python file below the current folder, which a model names; else none.
+
+    A model may name any file of this machine, and a page is there to be sent.
+    """
+    here, path = os.path.realpath(os.curdir), os.path.realpath(file)
+    is_inside = path.startswith(os.path.join(here, "")) and path.endswith(".py")
+    return linecache.getlines(path) if is_inside and os.path.isfile(path) else []
