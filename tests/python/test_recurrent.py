@@ -13,7 +13,7 @@ from jax import lax
 
 import jaxport
 from raising.libraries import equinox_module, filled, linen_function, nnx_module
-from support.cases import case, check, f16, f32, f64, parity, structs
+from support.cases import bf16, case, check, f16, f32, f64, parity, structs
 
 KEY = jax.random.key(0)
 FEATURES, UNITS = 3, 4
@@ -146,6 +146,23 @@ def simple(activation):
     return lambda x: lax.scan(step, zeros(x, 1), x)
 
 
+def half_weights(xs, w, r):
+    """Products of halves that are f32, as those who train in mixed precision write them."""
+
+    def times(a, b):
+        dims = (((a.ndim - 1,), (0,)), ((), ()))
+        return lax.dot_general(a, b, dims, preferred_element_type=jnp.float32)
+
+    def step(h, x):
+        in_r, in_z, in_n = jnp.split(times(x, w), 3, -1)
+        h_r, h_z, h_n = jnp.split(times(h, r), 3, -1)
+        reset, update = jax.nn.sigmoid(in_r + h_r), jax.nn.sigmoid(in_z + h_z)
+        h = (1 - update) * jnp.tanh(in_n + reset * h_n) + update * h
+        return h, h
+
+    return lax.scan(step, jnp.zeros((xs.shape[1], UNITS), jnp.float32), xs)
+
+
 def every_c(state, x):
     state, _ = STEP(state, x)
     return state, state[0]
@@ -188,6 +205,15 @@ GRU = [
     cell("equinox GRUCell vmapped", jax.vmap(of_equinox(eqx.nn.GRUCell)), SEQUENCES),
     cell("as Haiku writes it", haiku_gru, STEPS),
     cell("as Keras writes it", keras_gru, SEQUENCES),
+    cell(
+        "weights in halves",
+        half_weights,
+        [*STEPS, f16(FEATURES, 12), f16(UNITS, 12)],
+        also=[
+            [f16("T", "B", FEATURES), f32(FEATURES, 12), f32(UNITS, 12)],
+            [f16("T", "B", FEATURES), bf16(FEATURES, 12), f16(UNITS, 12)],
+        ],
+    ),
 ]
 RNN = [
     cell("tanh", simple(jnp.tanh), ONE, also=[[f32("T", FEATURES)], [f32("T", 1, FEATURES)]]),

@@ -173,8 +173,8 @@ class Gates {
     if (use.node->kind != Kind::kContract) return {};
     std::vector<Use> operands = graph_.children(use);
     if (!body_.is_carried(operands[0])) std::swap(operands[0], operands[1]);
-    const auto [of, weights] = std::pair(operands[0], operands[1]);
-    if (body_.is_carried(weights) || weights.flat().size() != 2) return {};
+    const auto [of, weights] = std::pair(operands[0], widened(operands[1], dtype()));
+    if (!weights || body_.is_carried(weights) || weights.flat().size() != 2) return {};
     const Labels over = axis::without(weights.flat(), use.flat());
     const Labels kept = axis::without(weights.flat(), over);
     if (over.size() != 1 || kept.size() != 1 || !axis::contains(h_.axes, kept[0])) return {};
@@ -395,6 +395,11 @@ CellReading read_cell(const Node& scan) {
     }
   }
   return nearly;
+}
+
+Use widened(const Use& operand, DType dtype) {
+  if (operand.node->dtype == dtype) return operand;
+  return holds_exactly(dtype, operand.node->dtype) ? convert(operand, dtype) : Use{};
 }
 
 }  // namespace jaxport::raise

@@ -45,4 +45,8 @@ struct CellReading {
 };
 CellReading read_cell(const axis::Node& scan);
 
+// An operand of a product in the one dtype that the op has. Empty where that would round it: a
+// product may have operands of other dtypes than its own.
+axis::Use widened(const axis::Use& operand, DType dtype);
+
 }  // namespace jaxport::raise

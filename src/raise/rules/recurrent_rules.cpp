@@ -130,6 +130,10 @@ class Assembly {
     std::vector<Use> operands = graph_.children(use);
     if (!varies(operands[0])) std::swap(operands[0], operands[1]);
     if (varies(operands[1])) return {};
+    for (Use& operand : operands) {
+      operand = widened(operand, dtype());
+      if (!operand) return {};
+    }
     axis::Binding names;
     if (!x_) {
       x_ = operands[0];
