@@ -7,6 +7,7 @@ Called by fleet.py with a network, a folder and a number of threads; prints JSON
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,9 @@ from networks import network  # noqa: E402
 
 SECONDS = 8.0  # for all turns of a network
 MOST_ROUNDS = 60
+PROFILED = 8  # runs
+# Attention is not among them, although it multiplies too: another form of it may be faster.
+PRODUCTS = {"MatMul", "FusedMatMul", "Gemm", "FusedGemm", "Conv", "FusedConv", "ConvTranspose"}
 
 Runner = Callable[[], list[np.ndarray]]
 
@@ -38,6 +42,27 @@ def onnx_runner(path: Path, inputs: list[np.ndarray]) -> tuple[Runner, float]:
     started = time.perf_counter() - start
     feed = {given.name: array for given, array in zip(session.get_inputs(), inputs, strict=True)}
     return (lambda: session.run(None, feed)), started
+
+
+def share_of_products(path: Path, inputs: list[np.ndarray]) -> float:
+    """The part of a run in kernels of products, which no graph of the same products saves."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    options.enable_profiling = True
+    with tempfile.TemporaryDirectory() as folder:
+        options.profile_file_prefix = str(Path(folder) / "profile")
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        feed = {given.name: x for given, x in zip(session.get_inputs(), inputs, strict=True)}
+        for _ in range(PROFILED):
+            session.run(None, feed)
+        events = json.loads(Path(session.end_profiling()).read_text())
+    products = sum(
+        event["dur"]
+        for event in events
+        if event["name"].endswith("_kernel_time") and event["args"]["op_name"] in PRODUCTS
+    )
+    return products / sum(event["dur"] for event in events if event["name"] == "model_run")
 
 
 def jit_runner(fn: Callable[..., Any], inputs: list[np.ndarray]) -> Runner:
@@ -76,6 +101,7 @@ def main() -> None:
         },
         "ratios": ratios,
         "session_seconds": starts,
+        "products": share_of_products(folder / "jaxport.onnx", inputs) if THREADS == 1 else None,
         "largest_error": errors,
         "failed": failed,
     }
