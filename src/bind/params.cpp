@@ -129,10 +129,18 @@ front::Record Params::record(nb::handle tuple) {
   return result;
 }
 
-// An integer beyond 64 bits is kept as its digits.
+// An integer that only u64 holds, such as JAX's fill for it, is an array of one; one beyond 64 bits is
+// kept as its digits.
 front::Attr Params::integer(nb::handle value) {
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+  if (overflow > 0) {
+    const unsigned long long large = PyLong_AsUnsignedLongLong(value.ptr());
+    if (PyErr_Occurred() == nullptr) {
+      return {int_scalar(DType::kU64, static_cast<std::int64_t>(large))};
+    }
+    PyErr_Clear();
+  }
   if (overflow != 0) return {front::Opaque{text_of(nb::str(value))}};
   if (number == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
   return {std::int64_t{number}};

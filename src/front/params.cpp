@@ -216,8 +216,13 @@ GatherParams GatherParams::read(const Eqn& eqn) {
                       get_dims(eqn, "slice_sizes"),
                       {}};
   if (!has(eqn, "fill_value")) return params;
-  params.fill_value = param(eqn, "fill_value").attr;
-  if (!params.fill_value.get_if<bool>()) get_double(eqn, "fill_value");
+  const Param fill = param(eqn, "fill_value");
+  params.fill_value = fill.attr;
+  if (const auto* large = fill.attr.get_if<Tensor>()) {  // an integer that only u64 holds
+    fill.require(large->dtype == DType::kU64 && large->shape.empty(), "a number");
+  } else if (!fill.attr.get_if<bool>()) {
+    get_double(eqn, "fill_value");
+  }
   return params;
 }
 
@@ -237,6 +242,7 @@ Tensor GatherParams::fill(DType dtype) const {
   if (const auto* truth = fill_value.get_if<bool>()) return int_scalar(dtype, *truth);
   if (const auto* integer = fill_value.get_if<std::int64_t>()) return int_scalar(dtype, *integer);
   if (const auto* number = fill_value.get_if<double>()) return scalar(dtype, *number);
+  if (const auto* large = fill_value.get_if<Tensor>()) return int_scalar(dtype, large->int_at(0));
   // JAX fills with NaN, with the smallest signed, the largest unsigned number.
   if (is_signed(dtype)) return int_scalar(dtype, std::int64_t(-1) << (bit_width(dtype) - 1));
   if (is_unsigned(dtype)) return int_scalar(dtype, -1);

@@ -111,7 +111,7 @@ std::optional<Value> compose_mod(Builder& op, const Node& node) {
   if (!is_unsigned(x.dtype())) return x - x / y * y;
   if (node.attr("fmod") != nullptr) return x % y;
   const auto mask = mask_of(op, y);
-  return mask ? std::optional(op.BitwiseAnd(x, like(x, *mask))) : std::nullopt;
+  return mask ? std::optional(op.BitwiseAnd(x, like(x, static_cast<double>(*mask)))) : std::nullopt;
 }
 
 // sign(x) = (x > 0) - (x < 0)

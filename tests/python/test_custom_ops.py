@@ -136,7 +136,7 @@ def test_equations_that_differ_in_an_object_or_a_large_number_are_two():
 
     def fn(x):
         same = scale(x, by=Setting(1)) + scale(x, by=Setting(1))
-        large = scale(x, by=2**70) + scale(x, by=2**64 - 1)
+        large = scale(x, by=2**70) + scale(x, by=2**64)
         return same + scale(x, by=Setting(2)) + large
 
     _, proto = exported(fn, [(2,)])
@@ -145,7 +145,7 @@ def test_equations_that_differ_in_an_object_or_a_large_number_are_two():
         b'opaque<"Setting">',
         b'opaque<"Setting #2">',
         b'opaque<"1180591620717411303424">',
-        b'opaque<"18446744073709551615">',
+        b'opaque<"18446744073709551616">',
     }
 
 

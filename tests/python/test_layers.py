@@ -42,7 +42,8 @@ def with_means(x, w):
 
 
 def with_layers(x, w):
-    return jnp.tanh(x @ w), jnp.stack([x] * 64)
+    # The sort keeps the large result inside of the loop.
+    return jnp.tanh(x @ w), jnp.sort(jnp.stack([x] * 64))
 
 
 def nnx_layers():
