@@ -77,7 +77,7 @@ def main() -> None:
     runners: dict[str, Runner] = {"jit": jit_runner(given.build(), inputs)}
     starts: dict[str, float] = {}
     failed: dict[str, str] = {}
-    for name in ("jaxport", "jax2onnx", "slim", "optimizer"):
+    for name in ("jaxport", "newest", "jax2onnx", "slim", "optimizer"):
         if not (path := folder / f"{name}.onnx").exists():
             continue
         try:

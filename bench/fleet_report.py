@@ -9,6 +9,7 @@ from measure import ROOT, load_result
 
 PLOTS = ROOT / "docs" / "plots"
 SHOWN = {
+    "newest": "`>=1.31`",
     "jax2onnx": "jax2onnx",
     "slim": "jax2onnx, onnxslim",
     "optimizer": "jax2onnx, ORT optimizer",
@@ -103,6 +104,7 @@ def size_table(networks: dict[str, Any]) -> str:
             (
                 name,
                 str(ours["nodes"]),
+                str(result["conversion"]["newest"]["nodes"]),
                 str(theirs.get("nodes", "fails")),
                 *moved,
                 f"{ours['bytes'] / 1e6:.1f}",
@@ -110,11 +112,12 @@ def size_table(networks: dict[str, Any]) -> str:
                 f"{start['jax2onnx'] * 1e3:.0f}" if "jax2onnx" in start else "",
             )
         )
-    rows.append(("geometric mean of the ratio", f"**{geometric_mean(ratios):.2f}**", *[""] * 6))
+    rows.append(("geometric mean of the ratio", f"**{geometric_mean(ratios):.2f}**", *[""] * 7))
     movement = "/".join(MOVEMENT)
     head = (
         "size",
         "nodes",
+        SHOWN["newest"],
         "jax2onnx's",
         movement,
         "jax2onnx's",
