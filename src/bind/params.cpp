@@ -129,8 +129,8 @@ front::Record Params::record(nb::handle tuple) {
   return result;
 }
 
-// An integer that only u64 holds, such as JAX's fill for it, is an array of one; one beyond 64 bits is
-// kept as its digits.
+// An integer that only u64 holds, such as JAX's fill for it, is an array of one; one beyond 64 bits
+// is kept as its digits.
 front::Attr Params::integer(nb::handle value) {
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
