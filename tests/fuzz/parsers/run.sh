@@ -7,7 +7,11 @@ build=$1 jaxport=$2 minutes=$3
 shift 3
 here=$(dirname "$0")
 mkdir -p "$build/finds" "$build/seeds/jir" "$build/seeds/onnx"
-find "$here/../../golden" -name '*.jir' -exec cp -t "$build/seeds/jir" {} +
+# Folders have files of the same name, so a seed is named by its path.
+golden=$here/../../golden
+find "$golden" -name '*.jir' -printf '%P\n' | while read -r seed; do
+  cp "$golden/$seed" "$build/seeds/jir/${seed//\//-}"
+done
 for program in "$build"/seeds/jir/*.jir; do
   "$jaxport" convert "$program" -o "$build/seeds/onnx/$(basename "$program" .jir).onnx" >/dev/null 2>&1 || true
 done
