@@ -259,12 +259,16 @@ test-conformance: build
 	$(run_conformance) --every 13 --junit $(REPORT)/conformance.xml
 
 # The sizes of jax2onnx's own models are a file, which is made anew for another version of it.
-.PHONY: jax2onnx jax2onnx-sizes test-jax2onnx
+.PHONY: jax2onnx jax2onnx-sizes jax2onnx-nodes jax2onnx-witness test-jax2onnx
 jax2onnx: build .venv/.bench ## all of jax2onnx's own cases, beside its models; rewrites docs/drop-in.md
 	$(run_conformance) --source jax2onnx $(ARGS)
 	$(run_conformance) --source jax2onnx --double $(ARGS)
 jax2onnx-sizes: build .venv/.bench ## makes jax2onnx's models; rewrites tests/conformance/jax2onnx_sizes.txt
 	$(run_conformance) --source jax2onnx --sizes $(ARGS)
+jax2onnx-nodes: build .venv/.bench ## counts the nodes of our models of these cases; rewrites tests/conformance/jaxport_nodes.txt
+	$(run_conformance) --source jax2onnx --count $(ARGS)
+jax2onnx-witness: build .venv/.bench ## what speaks for our larger models: inputs and times; rewrites tests/conformance/larger_evidence.txt
+	$(run_conformance) --source jax2onnx --witness $(ARGS)
 test-jax2onnx: build .venv/.bench
 	$(run_conformance) --source jax2onnx --every 31 'primitives.*' --junit $(REPORT)/jax2onnx.xml
 	$(call run_pytest,.venv,jax2onnx-python) tests/python/test_arguments.py tests/python/test_expect.py

@@ -4,13 +4,15 @@
     PYTHONPATH=tests python -m conformance                     all of JAX; rewrites docs/coverage.md
     PYTHONPATH=tests python -m conformance --source jax2onnx   all of jax2onnx; docs/drop-in.md
     PYTHONPATH=tests python -m conformance --source jax2onnx --sizes  of its own models
+    PYTHONPATH=tests python -m conformance --source jax2onnx --count  of ours, which are not run
+    PYTHONPATH=tests python -m conformance --source jax2onnx --witness  why ours are larger
     PYTHONPATH=tests python -m conformance --source transforms functions under vmap, grad, …
     PYTHONPATH=tests python -m conformance --double            with 64-bit types; their part of it
     PYTHONPATH=tests python -m conformance --every 11          a sample
     PYTHONPATH=tests python -m conformance 'sort_*'            cases by pattern, with outcomes
 
-Exit code 1: a control has another outcome than it must, or a case fails that the list of the source
-does not expect.
+Exit code 1: a control has another outcome than it must, a case fails that the list of the source
+does not expect, or a model is larger than jax2onnx's and nobody looked at it.
 """
 
 from __future__ import annotations
@@ -48,6 +50,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--opset", type=int, default=23)
     parser.add_argument("--double", action="store_true", help="with 64-bit types")
     parser.add_argument("--sizes", action="store_true", help="rewrite jax2onnx_sizes.txt only")
+    parser.add_argument("--count", action="store_true", help="rewrite jaxport_nodes.txt only")
+    parser.add_argument("--witness", action="store_true", help="rewrite larger_evidence.txt only")
     parser.add_argument("--limit", type=float, default=120, help="seconds for one case")
     parser.add_argument("--junit", type=Path, help="write a JUnit file")
     return parser.parse_args()
@@ -64,8 +68,12 @@ def main() -> int:
         os.environ.setdefault("XLA_FLAGS", quick_xla.FLAGS)
     if given.sizes:
         return make_sizes(given)
+    if given.count:
+        return count_nodes(given)
+    if given.witness:
+        return show_evidence(given)
 
-    from conformance import drop_in, report, sizes
+    from conformance import drop_in, evidence, larger, report, sizes
     from conformance.outcome import known_list
     from conformance.source import SOURCES
 
@@ -76,10 +84,14 @@ def main() -> int:
     print(report.tally(outcomes))
     show("listed as not holding, but better than that", report.cured(outcomes, entries))
     show("not listed", [f"{o.name}: {o.kind} {o.detail}" for o in unexpected])
+    complaints: list[str] = []
     is_whole = not given.patterns and given.every == 1
     if given.source == "jax2onnx":
-        comparison = drop_in.Comparison(outcomes, sizes.of_installed(given.opset))
+        found = sizes.of_installed(given.opset)
+        comparison = drop_in.Comparison(outcomes, found, larger.read(), evidence.read())
         show("nodes beside jax2onnx's", comparison.summary())
+        complaints = comparison.complaints(sizes.our_nodes())
+        show("larger models", complaints)
     if given.junit:
         report.write_junit(given.junit, outcomes, entries)
     if is_whole:
@@ -91,8 +103,10 @@ def main() -> int:
             parts = transforms_page.page, report.double_part
         else:
             parts = comparison.page, comparison.double_part
+            ours = {o.name: o.facts["nodes"] for o in outcomes if "nodes" in o.facts}
+            sizes.write_our_nodes(ours, given.opset)
         write_page(SOURCES[given.source].page, given, outcomes, entries, *parts)
-    return 1 if unexpected or not controls_hold(given) else 0
+    return 1 if unexpected or complaints or not controls_hold(given) else 0
 
 
 def write_page(
@@ -121,6 +135,10 @@ def chosen_cases(given: argparse.Namespace) -> list[Case]:
     cases = source.cases(given.source)
     if given.source == "jax2onnx":
         cases = [case for case in cases if case.is_double_variant == given.double]
+    return matching(given, cases)
+
+
+def matching(given: argparse.Namespace, cases: Sequence[Case]) -> list[Case]:
     return [
         case
         for case in cases[:: given.every]
@@ -157,6 +175,58 @@ def make_sizes(given: argparse.Namespace) -> int:
     made = (results.by_name[case.name] for case in cases)
     sizes.write(((o.name, o.facts.get("ops")) for o in made), given.opset)
     return 0
+
+
+def count_nodes(given: argparse.Namespace) -> int:
+    """Converts all cases, those with 64-bit types too, and writes how many nodes they have."""
+    from conformance import counting, sizes, source
+    from conformance.results import Results, of_jaxport
+
+    cases = matching(given, source.cases("jax2onnx"))
+    results = Results(FOLDER / f"nodes-opset{given.opset}.jsonl", given.fresh, of_jaxport())
+    gather(given, cases, results, functools.partial(counting.start, given.opset))
+    made = (results.by_name[case.name] for case in cases)
+    nodes = {o.name: o.facts["nodes"] for o in made if "nodes" in o.facts}
+    sizes.write_our_nodes(nodes, given.opset)
+    return 0
+
+
+def show_evidence(given: argparse.Namespace) -> int:
+    """Looks for what speaks for each model that is larger than jax2onnx's, and writes it."""
+    from conformance import evidence, hostile, jax2onnx_export, sizes, source, witness
+    from conformance.results import Results, fingerprint, of_jaxport
+
+    theirs, ours = sizes.read(), sizes.our_nodes()
+    pairs = {name: (count, theirs.nodes(name)) for name, count in ours.items()}
+    larger = {name for name, (n, their) in pairs.items() if their is not None and n > their}
+    cases = matching(given, [c for c in source.cases("jax2onnx") if c.name in larger])
+    before = evidence.read()
+
+    folder = FOLDER / f"jax2onnx-models-opset{given.opset}"
+    folder.mkdir(parents=True, exist_ok=True)
+    path_of = functools.partial(witness.model_path, folder)
+    models = Results(folder.with_suffix(".jsonl"), given.fresh, evidence.installed())
+    gather(given, cases, models, functools.partial(jax2onnx_export.start, given.opset, path_of))
+
+    mark = of_jaxport() + fingerprint([Path(witness.__file__), Path(hostile.__file__)])
+    results = Results(FOLDER / f"evidence-opset{given.opset}.jsonl", given.fresh, mark)
+    changes = {name: found.change for name, found in before.by_case.items()}
+    gather(given, cases, results, functools.partial(witness.start, given.opset, path_of, changes))
+
+    outcomes = [results.by_name[case.name] for case in cases]
+    kept = {name: found for name, found in before.by_case.items() if name in larger}
+    found = {o.name: evidence.Evidence.of(o.facts) for o in outcomes if o.facts}
+    evidence.write({**kept, **found}, evidence.installed())
+    print(*(f"{count} {kind}" for kind, count in evidence.counted(found.values())), sep=", ")
+    failed = [f"{o.name}: {o.kind} {o.detail}" for o in outcomes if not o.facts]
+    lost = [
+        f"{name}: {kept[name].kind} at {kept[name].change}"
+        for name, new in found.items()
+        if new.kind == evidence.NONE and name in kept and kept[name].kind != evidence.NONE
+    ]
+    show("not judged", failed)
+    show("no longer shown", lost)
+    return 1 if failed or lost else 0
 
 
 def gather(

@@ -20,6 +20,10 @@ class Program:
     gives by name. `expected` runs JAX; None means that the model need only load. `difference` says
     what is wrong with the results of a model, `objection` what is wrong with the model itself, and
     `facts` is what the report tells of it.
+
+    To look for inputs at which models differ: `values` are the inputs of `fn`, `at` is the program
+    at others, whose results JAX is asked for in any case, and `sized` are values with another size
+    in the place of each symbol.
     """
 
     fn: Callable[..., Any]
@@ -31,6 +35,9 @@ class Program:
     named: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     objection: Callable[[onnx.ModelProto], str | None] = lambda model: None
     facts: Callable[[onnx.ModelProto], dict[str, Any]] = lambda model: {}
+    values: Sequence[np.ndarray] = ()
+    at: Callable[[Sequence[np.ndarray]], Program] | None = None
+    sized: Callable[[int], Sequence[np.ndarray]] | None = None  # None: the sizes are known
 
 
 @dataclasses.dataclass(frozen=True)

@@ -47,7 +47,9 @@ def check(
 
 
 @dataclasses.dataclass
-class _CaseError(Exception):
+class CaseError(Exception):
+    """What is wrong, as the kind of an outcome."""
+
     kind: str
     detail: str
 
@@ -55,13 +57,13 @@ class _CaseError(Exception):
 def _run(
     case: Case, opset: int, alter: Callable[[onnx.ModelProto], None], facts: dict[str, Any]
 ) -> tuple[str, str]:
-    refusal: _CaseError | None = None
+    refusal: CaseError | None = None
     try:
         program = case.program()
         begin = time.process_time()  # of a machine that does other things too
         try:
-            model = _converted(program, opset)
-        except _CaseError as failure:
+            model = converted(program, opset)
+        except CaseError as failure:
             refusal = failure
         facts["conversion"] = round(time.process_time() - begin, 3)
         expected = program.expected()  # after the conversion: it may change the state of a module
@@ -74,15 +76,15 @@ def _run(
     try:
         alter(model)
         facts.update(program.facts(model))
-        _check_model(model)
-        _compare(program, expected, _session(model))
+        check_model(model)
+        _compare(program, expected, session_of(model))
         _object(program.objection(model), "unlike the case")
-    except _CaseError as failure:
+    except CaseError as failure:
         return failure.kind, failure.detail
     return "pass", ""
 
 
-def _unlike(error: Exception, refusal: _CaseError | None) -> str | None:
+def _unlike(error: Exception, refusal: CaseError | None) -> str | None:
     """What is wrong with our answer to a program that JAX refuses with this error."""
     said = f"{type(error).__name__}: {first_line(error)}"
     if refusal is None:
@@ -94,30 +96,33 @@ def _unlike(error: Exception, refusal: _CaseError | None) -> str | None:
 
 def _object(found: str | None, kind: str) -> None:
     if found:
-        raise _CaseError(kind, found)
+        raise CaseError(kind, found)
 
 
-def _converted(program: Program, opset: int) -> onnx.ModelProto:
+def converted(program: Program, opset: int) -> onnx.ModelProto:
+    """jaxport's model of a program. Raises CaseError where there is none."""
     try:
         return jaxport.to_onnx(program.fn, program.inputs, **{"opset": opset, **program.options})
     except jaxport.ConversionError as error:
-        raise _CaseError(f"error {error.code}", error.message) from None
+        raise CaseError(f"error {error.code}", error.message) from None
     except Exception as error:
-        raise _CaseError("crash", f"{type(error).__name__}: {error}") from None
+        raise CaseError("crash", f"{type(error).__name__}: {error}") from None
 
 
-def _check_model(model: onnx.ModelProto) -> None:
+def check_model(model: onnx.ModelProto) -> None:
+    """Raises CaseError where a model breaks the ONNX specification."""
     try:
         onnx.checker.check_model(model, full_check=True)
     except Exception as error:
-        raise _CaseError("checker", str(error)) from None
+        raise CaseError("checker", str(error)) from None
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
     for node in nodes(model):
         if node.domain == "" and not onnx.defs.has(node.op_type, max_inclusive_version=opset):
-            raise _CaseError("checker", f"{node.op_type} is newer than opset {opset}")
+            raise CaseError("checker", f"{node.op_type} is newer than opset {opset}")
 
 
-def _session(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
+def session_of(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
+    """Raises CaseError where ONNX Runtime refuses the model."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
@@ -126,7 +131,7 @@ def _session(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
     except Exception as error:
-        raise _CaseError("not loadable", str(error)) from None
+        raise CaseError("not loadable", str(error)) from None
 
 
 def _compare(
@@ -134,16 +139,25 @@ def _compare(
 ) -> None:
     if expected is None:
         return
+    outputs = outputs_of(program, session)
+    if len(expected) != len(outputs):
+        raise CaseError("wrong value", f"{len(outputs)} outputs, JAX has {len(expected)}")
+    _object(program.difference(expected, outputs), "wrong value")
+
+
+def outputs_of(program: Program, session: onnxruntime.InferenceSession) -> list[np.ndarray]:
+    """The results of a model. Raises CaseError where it does not run."""
+    try:
+        return list(runtime.run(session, inputs_of(program, session)).values())
+    except Exception as error:
+        raise CaseError("crash", f"ONNX Runtime: {error or type(error).__name__}") from None
+
+
+def inputs_of(program: Program, session: onnxruntime.InferenceSession) -> list[np.ndarray]:
+    """The values of the inputs of a model, in its order."""
     in_order = iter(program.arguments)
     names = [value.name for value in session.get_inputs()]
-    try:
-        inputs = [program.named[n] if n in program.named else next(in_order) for n in names]
-        outputs = list(runtime.run(session, inputs).values())
-    except Exception as error:
-        raise _CaseError("crash", f"ONNX Runtime: {error or type(error).__name__}") from None
-    if len(expected) != len(outputs):
-        raise _CaseError("wrong value", f"{len(outputs)} outputs, JAX has {len(expected)}")
-    _object(program.difference(expected, outputs), "wrong value")
+    return [program.named[n] if n in program.named else next(in_order) for n in names]
 
 
 def one_line(text: str) -> str:

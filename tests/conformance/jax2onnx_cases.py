@@ -141,6 +141,13 @@ class _Variant:
         suffix = "_f64" if self.double else "_f32"
         return self.entry.get(name + suffix, self.entry.get(name, default))
 
+    @property
+    def has_symbols(self) -> bool:
+        """Whether a size is a symbol, and no value is given."""
+        shapes = () if self.entry.get("input_values") else self.shapes("input_shapes") or ()
+        as_tuples = (s for s in shapes if isinstance(s, tuple | list))
+        return any(isinstance(size, str) for shape in as_tuples for size in shape)
+
     def dtype(self, given: Any) -> Any:
         """The dtype of an input: floats have the precision of the variant."""
         return np.float64 if self.double and _is_float(given) else given
@@ -170,15 +177,20 @@ def _variants(entry: Mapping[str, Any], description: Mapping[str, Any]) -> Itera
             yield dataclasses.replace(wide, is_double_variant=True)
 
 
-def _program(variant: _Variant) -> Program:
+def _program(
+    variant: _Variant,
+    fn: Callable[..., Any] | None = None,
+    values: Sequence[np.ndarray] | None = None,
+) -> Program:
+    """The program of a case; one at other values is about the same function."""
     entry = variant.entry
-    fn = _function(variant)
+    fn = fn or _function(variant)
     params = dict(entry.get("input_params") or {})
-    arguments = list(_arguments(variant))
+    arguments = list(_arguments(variant)) if values is None else list(values)
     as_nchw = entry.get("inputs_as_nchw") or ()
 
     def expected() -> list[np.ndarray] | None:
-        if entry.get("skip_numeric_validation"):
+        if values is None and entry.get("skip_numeric_validation"):
             return None
         with _jax.double_precision(variant.double), jax.default_matmul_precision("float32"):
             named = {name: _as_argument(value) for name, value in params.items()}
@@ -196,6 +208,9 @@ def _program(variant: _Variant) -> Program:
         {name: np.asarray(value) for name, value in params.items()},
         functools.partial(_objection, variant),
         functools.partial(facts, variant.entry),
+        arguments,
+        functools.partial(_program, variant, fn),
+        (lambda size: list(_arguments(variant, size))) if variant.has_symbols else None,
     )
 
 
@@ -242,7 +257,7 @@ def _specifications(variant: _Variant) -> list[Any]:
     ]
 
 
-def _arguments(variant: _Variant) -> Iterator[np.ndarray]:
+def _arguments(variant: _Variant, symbol: int = SIZE) -> Iterator[np.ndarray]:
     """Values of the inputs: those of the description, or random ones that depend on its name."""
     values = variant.entry.get("input_values")
     if values:
@@ -256,7 +271,7 @@ def _arguments(variant: _Variant) -> Iterator[np.ndarray]:
     random = np.random.default_rng(seed)
     dtypes = variant.entry.get("input_dtypes") or [np.float32] * len(shapes)
     for shape, dtype in zip(shapes, dtypes, strict=True):
-        sizes = tuple(SIZE if isinstance(size, str) else size for size in shape)
+        sizes = tuple(symbol if isinstance(size, str) else size for size in shape)
         yield _random_array(random, sizes, dtype).astype(variant.dtype(dtype))
 
 

@@ -8,26 +8,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+import onnx
 
 from conformance import jax2onnx_cases
 from conformance.case import Case
 from conformance.outcome import Outcome
 
 
-def start(opset: int) -> Callable[[str], Outcome]:
-    """What a worker process does: from the name of a case to the size of jax2onnx's model."""
+def start(opset: int, path_of: Callable[[str], Path] | None = None) -> Callable[[str], Outcome]:
+    """What a worker process does: from the name of a case to the size of jax2onnx's model.
+
+    The model becomes a file where `path_of` names one.
+    """
     cases = {case.name: case for case in jax2onnx_cases.described_cases()}
-    return lambda name: _export(cases[name], opset)
+    return lambda name: _export(cases[name], opset, path_of and path_of(name))
 
 
-def _export(case: Case, opset: int) -> Outcome:
+def _export(case: Case, opset: int, path: Path | None) -> Outcome:
     import jax2onnx
 
     begin = time.perf_counter()
     try:
         program = case.program()
         options = {"opset": opset, **program.options}
-        facts = program.facts(jax2onnx.to_onnx(program.fn, program.inputs, **options))
+        model = jax2onnx.to_onnx(program.fn, program.inputs, **options)
+        facts = program.facts(model)
+        if path:
+            onnx.save(model, path)
         kind, detail = "pass", ""
     except Exception as error:
         kind, detail, facts = "crash", f"{type(error).__name__}: {error}"[:300], {}

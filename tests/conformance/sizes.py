@@ -3,6 +3,8 @@
 
 A line is a case with the nodes of its model, such as `primitives.lax/abs/abs: Abs`. A case with
 64-bit types has no line where its model has the same nodes as the one with 32-bit types.
+
+Another file has the number of nodes of our models, so that one which grows is noticed.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 FILE = Path(__file__).parent / "jax2onnx_sizes.txt"
+OURS = Path(__file__).parent / "jaxport_nodes.txt"
 NONE = "no model"
 DOUBLE = "_f64"
 
@@ -27,6 +30,11 @@ class Sizes:
     version: str
     opset: int
     lines: Mapping[str, str]
+
+    def nodes(self, case: str) -> int | None:
+        """How many nodes the model of a case has; None where jax2onnx has no model."""
+        ops = self.ops(case)
+        return None if ops is None else sum(ops.values())
 
     def ops(self, case: str) -> Ops | None:
         """The nodes of the model of a case; None where jax2onnx has none."""
@@ -76,3 +84,17 @@ def write(
         if single == name or lines.get(single) != line:
             rows.append(f"{name}: {line}".rstrip())
     path.write_text("\n".join(rows) + "\n")
+
+
+def our_nodes(path: Path = OURS) -> dict[str, int]:
+    """The nodes of our models when the file was written, by case."""
+    _, *rows = path.read_text().splitlines()
+    pairs = (row.rpartition(": ") for row in rows)
+    return {name: int(count) for name, _, count in pairs}
+
+
+def write_our_nodes(found: Mapping[str, int], opset: int, path: Path = OURS) -> None:
+    """Replaces the lines of these cases."""
+    nodes = {**(our_nodes(path) if path.exists() else {}), **found}
+    rows = [f"{name}: {count}" for name, count in sorted(nodes.items())]
+    path.write_text("\n".join([f"# jaxport opset {opset}", *rows]) + "\n")

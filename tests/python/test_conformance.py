@@ -10,11 +10,15 @@ from types import MappingProxyType
 import jax
 import jax.numpy as jnp
 import numpy as np
+import onnx.parser
 import pytest
 from jax import lax
 from jax.extend.core import Primitive
 
-from conformance import drop_in, jax2onnx_cases, report, sizes
+from conformance import drop_in, evidence, hostile, jax2onnx_cases, larger, report, sizes, witness
+from conformance.case import Program
+from conformance.evidence import FASTER, NONE, Evidence, EvidenceFile
+from conformance.larger import Causes
 from conformance.outcome import Known, Outcome, explanation, known_list
 from conformance.results import Results, of_jaxport
 from conformance.source import SOURCES
@@ -130,7 +134,178 @@ def test_a_model_is_compared_with_that_of_jax2onnx() -> None:
     ]
     page = comparison.page(ours, [], 23)
     assert "| primitives.lax | 3 | 3 | 1 | 0 | 1 |  |" in page
-    assert "| 1 | not looked at yet | a | 4, 2: +1 Add, +1 Mul |" in page
+
+
+def test_larger_models_are_told_by_cause_with_what_speaks_for_them() -> None:
+    names = ("p/a", "p/a_f64", "p/b", "p/c", "p/d")
+    ours = [sized(name, Add=2) for name in names]
+    theirs = dict.fromkeys(names[:4], "Add") | {"p/d": "3 Add"}
+    causes = Causes({"p/a": "NaN", "p/a_f64": "NaN", "p/b": "time"})
+    shown = EvidenceFile(
+        "",
+        {
+            "p/a": Evidence("wrong value", "x0[0] = nan", (2, 1), "y[0] is 1, JAX has nan"),
+            "p/a_f64": Evidence("wrong value", "x0[0] = nan", (3, 1), "of another size"),
+            "p/b": Evidence(FASTER, "as given", (2, 1), "0.50 of the time"),
+        },
+    )
+    comparison = drop_in.Comparison(ours, sizes.Sizes("", 23, theirs), causes, shown)
+    page = comparison.page(ours, [], 23)
+    assert "| 1 | 20.0% | at most as many nodes |" in page
+    assert "| 1 | 20.0% | more nodes, and a witness" in page
+    assert "| 1 | 20.0% | more nodes, and measured faster |" in page
+    assert "| 2 | 40.0% | more nodes and neither of these |" in page
+    found = "1 wrong value (x0[0] = nan: y[0] is 1, JAX has nan); 1 nothing"
+    assert f"| 2 | NaN | {found} | p: a[_f64] |" in page
+    assert "| 1 | time | 1 faster (as given: 0.50 of the time) | p: b |" in page
+    assert "| 1 | not looked at | 1 nothing | p: c |" in page
+    assert "| p/c | 2, 1: +1 Add | nothing was tried | not looked at |" in page
+
+
+def test_a_larger_model_needs_a_cause_and_a_trial_at_its_size() -> None:
+    causes = Causes(dict.fromkeys(("listed", "grown", "stale", "no longer"), "reason"))
+    tried = {
+        "listed": Evidence(NONE, "as given", (3, 2), "1.10 of the time"),
+        "stale": Evidence(FASTER, "as given", (4, 2), "0.50 of the time"),
+    }
+    nodes = dict.fromkeys(("listed", "grown", "stale", "unknown"), (3, 2))
+    nodes |= {"no longer": (2, 2), "small": (2, 2)}
+    before = {"listed": 3, "grown": 2, "stale": 4, "small": 1}
+    found = larger.complaints(nodes, causes, EvidenceFile("", tried), before)
+    assert [(line.split(": ")[0], line.split(": ")[-1]) for line in found] == [
+        ("grown", "grew, it had 2"),
+        ("no longer", "has a cause in larger.toml and is not larger"),
+        ("stale", "nothing was tried at this size (--witness)"),
+        ("unknown", "not looked at, has no cause in larger.toml"),
+    ]
+
+
+def test_lines_of_causes_name_cases() -> None:
+    cases = ["q/a", "p/a", "p/a_f64", "p/b_f64"]
+    assert larger.lines(cases) == ["p: a[_f64], b_f64", "q: a"]
+    assert sorted(n for line in larger.lines(cases) for n in larger.names(line)) == sorted(cases)
+
+
+def test_a_case_has_one_cause(tmp_path: Path) -> None:
+    path = tmp_path / "larger.toml"
+    path.write_text('[[cause]]\nreason = "one"\ncases = ["p: a[_f64]", "p: a_f64"]\n')
+    with pytest.raises(ValueError, match="p/a_f64 has two causes"):
+        larger.read(path)
+
+
+def test_evidence_is_kept_as_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "evidence.txt"
+    found = {
+        "p/b": Evidence("sign of zero", "x[:] *= -1.0", (3, 1), ""),
+        "p/a": Evidence("wrong value", "x0[0] = nan", (2, 1), "y[0] is 1, JAX has nan"),
+    }
+    evidence.write(found, "jax 1", path)
+    again = evidence.read(path)
+    assert (again.versions, dict(again.by_case)) == ("jax 1", found)
+    assert list(again.by_case) == ["p/a", "p/b"]
+    assert again.of("p/a", (2, 1)) == found["p/a"]
+    assert again.of("p/a", (3, 1)) is None
+    assert evidence.read(tmp_path / "none.txt").by_case == {}
+
+
+def test_nodes_of_our_models_are_replaced_where_they_were_counted(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.txt"
+    sizes.write_our_nodes({"p/a": 1, "p/b": 2}, 23, path)
+    sizes.write_our_nodes({"p/b": 3}, 23, path)
+    assert sizes.our_nodes(path) == {"p/a": 1, "p/b": 3}
+
+
+@pytest.mark.parametrize(
+    ("change", "changed"),
+    [
+        (hostile.AS_GIVEN, [[1.0, 2.0, 3.0], [4, 5]]),
+        ("x0[0] = nan", [[np.nan, 2.0, 3.0], [4, 5]]),
+        ("x0[-1] = -inf", [[1.0, 2.0, -np.inf], [4, 5]]),
+        ("x0[:] = 7.0, 8.0", [[7.0, 8.0, 7.0], [4, 5]]),
+        ("x1[:] = MIN, -1", [[1.0, 2.0, 3.0], [-(2**31), -1]]),
+        ("x[:] *= 1e+20", [[1e20, 2e20, 3e20], [4, 5]]),
+        ("x0[:] = 0.0; x1[:] = 9", [[0.0, 0.0, 0.0], [9, 9]]),
+    ],
+)
+def test_a_change_of_inputs_is_read_and_applied(change: str, changed: list) -> None:
+    values = [np.float32([1, 2, 3]), np.int32([4, 5])]
+    new = hostile.changed(values, change, None)
+    for have, want in zip(new, changed, strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-6)
+    np.testing.assert_array_equal(values[0], [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [np.float32, np.float64, np.complex64, jnp.bfloat16, np.int32, np.int64, np.uint8, np.bool_],
+)
+def test_every_candidate_can_be_applied(dtype: type) -> None:
+    values = [np.zeros((2, 3), dtype), np.zeros((), dtype), np.zeros((0, 3), dtype)]
+    found = list(hostile.candidates(values, has_symbols=False))
+    assert len(found) == len(set(found)) > 5
+    for change in found:
+        new = hostile.changed(values, change, None)
+        assert [(a.shape, a.dtype) for a in new] == [(a.shape, a.dtype) for a in values]
+
+
+def model_of(nodes: str, inputs: str = "float[3] x") -> onnx.ModelProto:
+    head = '<ir_version: 10, opset_import: ["" : 23]>'
+    return onnx.parser.parse_model(f"{head} model ({inputs}) => (float[3] y) {{ {nodes} }}")
+
+
+FLOOR = "y = Floor (x)"
+
+
+def of_floor() -> Program:
+    entry = {"testcase": "c", "callable": jnp.floor, "input_shapes": [(3,)]}
+    variant, _ = jax2onnx_cases._variants(entry, {})
+    return jax2onnx_cases._program(variant)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "kind", "change"),
+    [
+        ("y = Abs (x)", "wrong value", hostile.AS_GIVEN),
+        ("f = Floor (x) s = Sub (x, x) y = Add (f, s)", "wrong value", "x0[0] = inf"),
+        (
+            "c = Constant <value = float {1e5}> () m = Min (x, c) y = Floor (m)",
+            "wrong value",
+            "x0[0] = inf",
+        ),
+        (
+            "c = Constant <value = float {0.0}> () f = Floor (x) y = Add (f, c)",
+            "sign of zero",
+            "x0[0] = -0.0",
+        ),
+        (
+            "c = Constant <value = int64 {0}> () y = CumProd (x, c)",
+            "checker",
+            hostile.AS_GIVEN,
+        ),
+    ],
+)
+def test_a_witness_is_found_where_models_differ(theirs: str, kind: str, change: str) -> None:
+    found = witness.judged(of_floor(), model_of(FLOOR), model_of(theirs))
+    assert (found.kind, found.change) == (kind, change)
+
+
+def test_there_is_no_witness_for_equal_models() -> None:
+    ours = "a = Floor (x) b = Identity (a) y = Identity (b)"
+    found = witness.judged(of_floor(), model_of(ours), model_of(FLOOR))
+    assert found.kind in (NONE, FASTER)
+    assert found.nodes == (3, 1)
+    assert found.detail.endswith("of the time")
+
+
+def test_an_input_at_which_our_model_is_wrong_is_no_witness() -> None:
+    found = witness.judged(of_floor(), model_of("y = Cos (x)"), model_of("y = Abs (x)"))
+    assert found.kind in (NONE, FASTER)
+
+
+def test_a_model_with_other_inputs_is_not_run() -> None:
+    theirs = model_of("y = Add (x, z)", "float[3] x, float[3] z")
+    found = witness.judged(of_floor(), model_of(FLOOR), theirs)
+    assert (found.kind, found.detail) == (NONE, "inputs or outputs of another number or type")
 
 
 def test_sizes_of_other_models_are_kept_as_a_file(tmp_path: Path) -> None:
