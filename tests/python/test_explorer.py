@@ -131,10 +131,25 @@ def test_nodes_that_the_target_made_say_so():
     assert made["Cast"] == "target"
 
 
-def test_runtimes_are_those_of_the_command():
+def test_runtimes_are_those_of_the_command(tmp_path):
+    """Also where they differ: JavaScript has no bfloat16, ONNX Runtime and OpenVINO have."""
+    model, data = explored(jnp.negative, [jax.ShapeDtypeStruct((3,), jnp.bfloat16)])
+    model.save(tmp_path / "m.onnx")
+    said = json.loads(run(tmp_path, "targets", "m.onnx", "--json").stdout)
+    names = {"ONNX Runtime": "onnxruntime", "ONNX Runtime Web": "onnxruntime-web"}
+    assert len(data["runtimes"]) == 3
+    for runtime in data["runtimes"]:
+        of_command = said[names.get(runtime["name"], runtime["name"].lower())]
+        loads = [not misfits for misfits in of_command.values()]
+        assert [not version["misfits"] for version in runtime["versions"]] == loads
+        assert bool(runtime["needs"]) == loads[-1]
+        assert runtime["needs"] or runtime["name"] == "ONNX Runtime Web"
+
+
+def test_a_runtime_that_is_too_old_says_what_to_change():
     _, data = explored(*PROGRAMS["attention"])
-    assert data["runtimes"]["needs"] == "1.23"
-    assert "--opset auto" in data["runtimes"]["advice"]
+    assert data["runtimes"][0]["needs"] == "1.23"
+    assert "--opset auto" in data["runtimes"][0]["advice"]
 
 
 def data_of_page(text):
