@@ -268,6 +268,29 @@ def test_the_command_profiles(tmp_path):
     assert "E092" in bad.stderr
 
 
+def test_the_command_profiles_a_function_beside_jax(tmp_path):
+    """The inputs in any order, a keyword argument, and choices of the conversion."""
+    (tmp_path / "program.py").write_text(
+        "import jax.numpy as jnp\n\n\n"
+        "def net(x, y, *, scale=1.0):\n    return jnp.tanh(x @ y.T) * scale\n"
+    )
+    arguments = ("--input", "y:5x4", "--input", "x:Bx4", "--params", "scale=0.5", "--opset", "20")
+    times = ("--size", "B=8", "--runs", "2", "--report", "p.html")
+    done = run(tmp_path, "profile", "program:net", *arguments, *times)
+    assert done.returncode == 0, done.stderr
+    assert "jax.jit" in done.stdout
+    assert "program.py:5" in done.stdout
+    data = data_of_page((tmp_path / "p.html").read_text())
+    assert data["model"]["opset"] == 20
+    assert data["files"][0]["lines"][3].startswith("def net(x, y")
+    assert data["profile"]["sizes"] == {"B": 8}
+    assert data["profile"]["jax"] > 0
+    assert "program" in data
+    bad = run(tmp_path, "profile", "program:none", "--input", "x:Bx4")
+    assert bad.returncode == 2
+    assert "has no 'none'" in bad.stderr
+
+
 def test_profiles_have_nodes_lines_and_jax():
     def net(x):
         y = jnp.tanh(x @ jnp.ones((64, 64)))
