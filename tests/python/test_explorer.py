@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import jax
@@ -317,6 +319,59 @@ def test_a_model_has_a_picture_of_itself():
     assert "queries: f32[B,8,2,16]" in text
     assert "<svg" in text
     assert "Attention" in text
+
+
+def test_a_model_says_in_one_line_what_it_is():
+    model = jaxport.to_onnx(attention, [("B", 8, 2, 16)] * 3, return_mode="model")
+    inputs = ", ".join(f"{name}: f32[B,8,2,16]" for name in ("queries", "keys", "values"))
+    output = model.interface()["outputs"][0][0]
+    (count,) = (model.stats()["nodes"],)
+    text = f"<jaxport.Model attention({inputs}) -> ({output}: f32[B,8,2,16]), {count} nodes, "
+    assert repr(model).startswith(text)
+    weights = np.ones((1000, 500), np.float32)
+
+    def many(*rows):
+        return sum(rows) @ weights
+
+    model = jaxport.to_onnx(many, [(1000,)] * 9, return_mode="model")
+    assert "f32[1000], 5 more) -> (" in repr(model)
+    assert repr(model).endswith(" nodes, 2 MB of weights>")
+    assert "\n" not in repr(model)
+
+
+def notebooks():
+    class ZMQInteractiveShell:
+        """Jupyter's."""
+
+    class Shell(ZMQInteractiveShell):
+        """Colab's."""
+
+    class TerminalInteractiveShell:
+        """No notebook."""
+
+    shells = [(ZMQInteractiveShell(), True), (Shell(), True), (TerminalInteractiveShell(), False)]
+    for shell, is_notebook in [*shells, (None, False)]:
+        module = types.SimpleNamespace(get_ipython=lambda shell=shell: shell)
+        yield pytest.param("IPython", module, is_notebook, id=type(shell).__name__)
+    for is_notebook in (True, False):
+        module = types.SimpleNamespace(running_in_notebook=lambda answer=is_notebook: answer)
+        yield pytest.param("marimo", module, is_notebook, id=f"marimo {is_notebook}")
+
+
+@pytest.mark.parametrize(("package", "module", "is_notebook"), list(notebooks()))
+def test_show_is_a_frame_in_notebooks(package, module, is_notebook, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, module)
+    monkeypatch.delitem(sys.modules, {"IPython": "marimo", "marimo": "IPython"}[package], False)
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    shown = jaxport.to_onnx(jnp.sin, [(3,)], return_mode="model").show(height=300)
+    assert bool(opened) != is_notebook
+    if is_notebook:
+        frame = shown._repr_html_()
+        assert frame.startswith("<iframe srcdoc=")
+        assert "height:300px" in frame
+        (page_text,) = re.findall(r'srcdoc="([^"]*)"', frame)
+        assert data_of_page(html.unescape(page_text))["nodes"][0]["op"] == "Sin"
 
 
 def test_show_opens_the_browser_outside_of_notebooks(monkeypatch):
