@@ -166,10 +166,15 @@ class Model:
         write_page(of_model(self), path)
 
     def show(self, height: int = 720) -> Any:
-        """The same page inside of a notebook; elsewhere in the browser."""
+        """The same page inside of a notebook (Jupyter, Colab, marimo); elsewhere in the browser."""
         from .explorer.notebook import show
 
         return show(self, height)
+
+    def __repr__(self) -> str:
+        from .explorer.notebook import line
+
+        return line(self)
 
     def _repr_html_(self) -> str:
         from .explorer.notebook import summary

@@ -185,6 +185,26 @@ test("totals, runtimes, verification and profile", async () => {
   await finish(page);
 });
 
+test("each runtime says which versions load the model, and which node others lack", async () => {
+  const page = await open("newest.html");
+  await page.locator('[data-tab="runtimes"]').click();
+  await drawn(page);
+  const cards = page.locator('[data-view="runtimes"] .card');
+  assert.deepEqual(await cards.locator("h2").allInnerTexts(), [
+    "ONNX Runtime",
+    "ONNX Runtime Web",
+    "OpenVINO",
+  ]);
+  assert.match(await cards.nth(0).innerText(), /from 1\.24 on.*What to change: .*1\.23/s);
+  assert.match(await cards.nth(1).innerText(), /from 1\.24 on/);
+  assert.equal(await cards.nth(2).locator("table").count(), 0);
+  await page.screenshot({ path: join(folder, "newest.png") });
+  await cards.nth(0).locator("td button", { hasText: "Max" }).first().click();
+  await drawn(page);
+  assert.deepEqual(await page.locator(".box.chosen .op").allTextContents(), ["Max"]);
+  await finish(page);
+});
+
 test("dark as the system is, and by a key", async () => {
   const page = await open("vit.html", { dark: true });
   const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
