@@ -316,7 +316,7 @@ FUZZERS := jir onnx compile
 fuzz-parsers: build .venv/.fuzz ## libFuzzer on the readers of .jir, ONNX and checkpoint files and on the compiler: MINUTES=n each
 	tools/setup.sh system fuzz
 	cmake --preset fuzz --log-level=WARNING
-	cmake --build --preset fuzz
+	cmake --build --preset fuzz --target $(FUZZERS:%=fuzz_%)
 	tests/fuzz/parsers/run.sh build/fuzz build/release/jaxport $(or $(MINUTES),10) $(FUZZERS)
 	for kind in safetensors pth; do mkdir -p build/fuzz/corpus/$$kind build/fuzz/finds; seeds=tests/fuzz/parsers/corpus/$$kind; \
 	  PYTHONPATH=tests:. $(BIN)/python -m fuzz.parsers.checkpoint $$kind -max_len=4096 -timeout=10 \
