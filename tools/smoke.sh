@@ -10,7 +10,11 @@ trap 'rm -rf "$folder"' EXIT
 cp "$here/smoke.py" "$folder"
 wheel=$(realpath "$wheel")
 "$python" -m venv "$folder/empty"
-"$folder/empty/bin/python" -m pip install --quiet --disable-pip-version-check --prefer-binary --no-compile \
-  "jaxport[check] @ file://$wheel"
+hash=$(sha256sum "$wheel" | cut -d' ' -f1)
+# What the wheel asks for beyond the lock would lack a hash, which is an error.
+for requirements in "$here/../requirements/lock/check.txt" <(echo "jaxport[check] @ file://$wheel --hash=sha256:$hash"); do
+  "$folder/empty/bin/python" -m pip install --quiet --disable-pip-version-check --prefer-binary --no-compile \
+    --require-hashes --requirement "$requirements"
+done
 cd "$folder"
 empty/bin/python -W error smoke.py
