@@ -21,6 +21,7 @@
 #include "target/fast_form.h"
 #include "target/kernels.h"
 #include "target/magnitude.h"
+#include "target/nan_order.h"
 #include "target/neutral.h"
 #include "target/one_element_norm.h"
 #include "target/scale.h"
@@ -313,6 +314,7 @@ bool avoid_faults(Model& model, const Target& target) {
   if (target.runtime == Runtime::kOnnx) return changed;
   if (target.runtime == Runtime::kOpenVino) {
     changed |= fill_empty_constants(model);
+    changed |= compare_by_less(model);
     changed |= order_ties(model);
     return write_scans_as_loops(model) || changed;
   }
