@@ -90,7 +90,7 @@ Use match_partial_rope(const Matcher& m, const Use& root) {
                         second->limit == graph.size_of(join.whole) &&
                         value == renamed(second->base, second->whole, join.whole);
   if (!complete) {
-    return m.miss("partial_rope", root, "what follows is not the rest of the same value");
+    return m.miss(root, "what follows is not the rest of the same value");
   }
   if (!is_subset(half, cos.flat()) && !is_subset(half, sin.flat())) return {};
   const Labels pairs = separate(graph, half, cos, sin);

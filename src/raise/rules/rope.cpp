@@ -111,10 +111,10 @@ Use rope_along(const Matcher& m, const Use& root, Label p) {
       Tables tables(m.graph, p);
       const Use cos = tables.shared((*upper)[0], (*lower)[1], 1);
       const Use sin = tables.shared((*lower)[0], (*upper)[1], -1);
-      if (!tables.problem.empty()) return m.miss("rope", root, tables.problem);
+      if (!tables.problem.empty()) return m.miss(root, tables.problem);
       if (!cos || !sin) continue;
       if (!is_subset(cos.flat(), x.flat()) || !is_subset(sin.flat(), x.flat())) {
-        return m.miss("rope", root, "the tables vary along an axis that the value lacks");
+        return m.miss(root, "the tables vary along an axis that the value lacks");
       }
       return make(RopeOp{x, cos, sin, p}, x.flat());
     }
