@@ -58,6 +58,9 @@ enum class Kind : std::uint8_t {
   kMacro,      // an op that names labels by their roles: softmax, norm, attention, …
 };
 
+// Such a node does the same whatever the order of its labels, but for those with a role.
+bool treats_labels_alike(Kind kind);
+
 struct Node;
 struct Edge {
   const Node* node;

@@ -157,8 +157,9 @@ Value end_of(Emission& e, const Node& slice, const Dim& rest) {
 // Whether a consumer takes the pick with the unit dim that is left of the dim it picks from: a
 // Concat, or one that wishes this layout.
 bool wants_unit_dim(const Emission& e, const Node& pick, const Arrangement& unit) {
-  const auto& wish = hint(e, pick);
-  if (wish && !wish->order_only && wanted(e, pick, LabelSet(pick.sizes.size(), pick.out)) == unit) {
+  const auto& wish = wish_for(e, pick);
+  if (wish && !wish->is_for_order() &&
+      wanted(e, pick, LabelSet(pick.sizes.size(), pick.out)) == unit) {
     return true;
   }
   return std::ranges::any_of(e.plan.facts.users(&pick), [](const Facts::User& user) {
@@ -308,7 +309,7 @@ std::vector<Arrangement> concat_candidates(const Emission& e, const Node& node) 
     }
   }
   if (auto wish = wanted(e, node, LabelSet(node.sizes.size(), out))) {
-    const bool is_order = hint(e, node)->order_only;
+    const bool is_order = wish_for(e, node)->is_for_order();
     candidates.push_back(is_order ? axis::axis_each(axis::flatten(*wish)) : std::move(*wish));
   }
   if (candidates.empty()) candidates.push_back(axis::axis_each(out));
