@@ -5,6 +5,7 @@
 #include <span>
 
 #include "onnx/walk.h"
+#include "pass/rewriter.h"
 
 namespace jaxport::pass {
 
