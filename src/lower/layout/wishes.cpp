@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "axis/graph/parts.h"
 #include "lower/emit/dimwise.h"
 #include "lower/emit/prim.h"
 #include "lower/layout/label_set.h"
@@ -68,7 +69,7 @@ MaybeWish contract_wish(const Node& node, std::size_t i, const MaybeWish& own) {
 // Split.
 MaybeWish pick_wish(const Node& node, const MaybeWish& own) {
   if (!own) return std::nullopt;
-  const Label along = node.role("p")[0];
+  const Label along = axis::Pick::of(node).along[0];
   const Labels& axis = *std::ranges::find_if(
       node.edges[0].axes, [&](const Labels& labels) { return axis::contains(labels, along); });
   const auto at = static_cast<std::size_t>(std::ranges::find(axis, along) - axis.begin());
@@ -88,8 +89,9 @@ MaybeWish pick_wish(const Node& node, const MaybeWish& own) {
 
 MaybeWish concat_wish(const Node& node, std::size_t i, const MaybeWish& own) {
   if (!own) return std::nullopt;
-  const Label to = node.role("o")[0];
-  const Labels& piece = node.role("i" + std::to_string(i));
+  const axis::Concat concat = axis::Concat::of(node);
+  const Label to = concat.to[0];
+  const Labels& piece = concat.pieces[i];
   const LabelSet mine(node.sizes.size(), node.edges[i].axes);
   Arrangement dims;
   for (const Labels& dim : own->dims) {
@@ -103,10 +105,11 @@ MaybeWish concat_wish(const Node& node, std::size_t i, const MaybeWish& own) {
   return Wish{own->strength, std::move(dims)};
 }
 
-MaybeWish renamed_wish(const Node& node, const MaybeWish& own) {
-  if (!own || node.role("o").empty()) return std::nullopt;
+MaybeWish slice_wish(const Node& node, const MaybeWish& own) {
+  const axis::Slice slice = axis::Slice::of(node);
+  if (!own || slice.to.empty()) return std::nullopt;
   Wish wish = *own;
-  for (Labels& dim : wish.dims) std::ranges::replace(dim, node.role("o")[0], node.role("i")[0]);
+  for (Labels& dim : wish.dims) std::ranges::replace(dim, slice.to[0], slice.from[0]);
   return wish;
 }
 
@@ -137,7 +140,7 @@ MaybeWish operand_wish(const Facts& facts, const Node& node, std::size_t i, cons
     case Kind::kConcat:
       return concat_wish(node, i, own);
     case Kind::kSlice:
-      return renamed_wish(node, own);
+      return slice_wish(node, own);
     case Kind::kPrim:
       return prim_wish(node, i, own, opset);
     case Kind::kMacro:
