@@ -18,3 +18,13 @@ for requirements in "$here/../requirements/lock/check.txt" <(echo "jaxport[check
 done
 cd "$folder"
 empty/bin/python -W error smoke.py
+
+# One wheel runs on any Linux: its libraries need the C and C++ libraries and nothing else of the system.
+if command -v ldd >/dev/null; then
+  find empty/lib*/python*/site-packages/jaxport* -name '*.so*' -exec ldd {} + >needed
+  grep -q 'libc\.so' needed
+  if grep '=>' needed | grep -vE '^\s*lib(c|m|stdc\+\+|gcc_s)\.so'; then
+    echo "the wheel needs these libraries of the system" >&2
+    exit 1
+  fi
+fi
