@@ -91,17 +91,18 @@ $(STAMP)/system: tools/setup.sh
 	$(BIN)/python $(PIP_INSTALL) --require-hashes --requirement $<
 	@touch $@
 
-.venv/.fuzz: .venv/.ready
-	$(BIN)/python $(PIP_INSTALL) atheris==3.0.0
+.venv/.fuzz: requirements/lock/fuzz.txt .venv/.ready
+	$(BIN)/python $(PIP_INSTALL) --require-hashes --requirement $<
 	@touch $@
 
 # uv resolves for all Pythons at once; nothing else needs it.
 .PHONY: lock
 lock: setup ## requirements/lock and the lock of npm, after a change of requirements/
 	test -x build/lock/bin/uv || $(BIN)/python -m venv build/lock
-	build/lock/bin/python $(PIP_INSTALL) uv==0.13.8
+	build/lock/bin/python $(PIP_INSTALL) --require-hashes --requirement requirements/lock/uv.txt
 	build/lock/bin/python tools/lock.py build/lock/bin/uv
-	cd requirements/web && npm install --package-lock-only --omit-lockfile-registry-resolved --silent --no-fund --no-audit
+	for folder in requirements/web requirements/web/releases/*; do \
+	  (cd $$folder && npm install --package-lock-only --omit-lockfile-registry-resolved --silent --no-fund --no-audit); done
 
 # One build folder gives the Python module, the tools and, when they run, the unit tests. The wheel
 # does not depend on JAX, so all environments install the same one.
@@ -319,12 +320,12 @@ FUZZERS := jir onnx compile
 fuzz-parsers: build .venv/.fuzz ## libFuzzer on the readers of .jir, ONNX and checkpoint files and on the compiler: MINUTES=n each
 	tools/setup.sh system fuzz
 	cmake --preset fuzz --log-level=WARNING
-	cmake --build --preset fuzz
+	cmake --build --preset fuzz --target $(FUZZERS:%=fuzz_%)
 	tests/fuzz/parsers/run.sh build/fuzz build/release/jaxport $(or $(MINUTES),10) $(FUZZERS)
-	for kind in safetensors pth; do mkdir -p build/fuzz/corpus/$$kind build/fuzz/finds; \
+	for kind in safetensors pth; do mkdir -p build/fuzz/corpus/$$kind build/fuzz/finds; seeds=tests/fuzz/parsers/corpus/$$kind; \
 	  PYTHONPATH=tests:. $(BIN)/python -m fuzz.parsers.checkpoint $$kind -max_len=4096 -timeout=10 \
 	    -max_total_time=$$(($(or $(MINUTES),10) * 60)) -artifact_prefix=build/fuzz/finds/$$kind- \
-	    build/fuzz/corpus/$$kind; done
+	    build/fuzz/corpus/$$kind $$([ -d $$seeds ] && echo $$seeds); done
 fuzz-files: build ## every command on damaged .jir and .onnx files: MINUTES=n, SEED=s
 	PYTHONPATH=tests $(BIN)/python -m fuzz.files --minutes $(or $(MINUTES),10) --seed $(SEED)
 test-kill: build ## 200 conversions that are killed while they write

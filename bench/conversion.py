@@ -16,7 +16,7 @@ from typing import Any
 
 import jax
 import jax2onnx
-from measure import SCRATCH, save_result, seconds, summary
+from measure import SCRATCH, count_equations, save_result, seconds, summary
 from networks import network
 
 import jaxport
@@ -32,18 +32,6 @@ def fresh(model: Callable[..., Any]) -> Callable[..., Any]:
 
 def trace_seconds(model: Callable[..., Any]) -> float:
     return seconds(lambda: jax.make_jaxpr(fresh(model))(*VIT.structs()))
-
-
-def count_equations(jaxpr: jax.extend.core.Jaxpr) -> int:
-    """Equations of a jaxpr and of all jaxprs in its parameters."""
-    total = 0
-    for eqn in jaxpr.eqns:
-        total += 1
-        for value in eqn.params.values():
-            for item in value if isinstance(value, tuple | list) else (value,):
-                inner = getattr(item, "jaxpr", item)
-                total += count_equations(inner) if hasattr(inner, "eqns") else 0
-    return total
 
 
 def measure_jaxport(model: Callable[..., Any]) -> tuple[dict[str, Any], Any]:

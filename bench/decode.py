@@ -11,12 +11,14 @@ import os
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
+import itertools  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 from typing import Any  # noqa: E402
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
+from forms_report import DECODE, decode_row, print_row  # noqa: E402
 from jax import lax  # noqa: E402
 from measure import in_turns, onnx_runner, save_result  # noqa: E402
 
@@ -109,18 +111,10 @@ def measured(layout: str, length: int, tokens: int) -> dict[str, Any]:
 
 def main() -> None:
     steps = []
-    print("| cache | length | tokens | ms | of jit | nodes |")
-    for layout in LAYOUTS:
-        for length in CACHES:
-            for tokens in TOKENS:
-                result = measured(layout, length, tokens)
-                steps.append(result)
-                best = 1e3 * result["seconds"]["jaxport"]["best"]
-                print(
-                    f"| {layout} | {length} | {tokens} | {best:.2f} "
-                    f"| {result['ratio_to_jit']:.2f} | {result['nodes']} |",
-                    flush=True,
-                )
+    print_row(DECODE)
+    for layout, length, tokens in itertools.product(LAYOUTS, CACHES, TOKENS):
+        steps.append(measured(layout, length, tokens))
+        print_row(decode_row(steps[-1]))
     save_result("decode", {"layers": LAYERS, "steps": steps})
 
 

@@ -28,11 +28,17 @@ def measured(name: str, step: str, folder: Path) -> dict[str, Any]:
         environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     script = "fleet_conversion.py" if step == "conversion" else "fleet_latency.py"
     command = [sys.executable, Path(__file__).with_name(script), name, folder, step]
-    run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environ)
-    return json.loads(run.stdout.splitlines()[-1])
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environ)
+    if run.returncode != 0:  # the others are still worth measuring
+        return {"error": f"exit status {run.returncode}"}
+    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    return found
 
 
 def line(name: str, result: dict[str, Any]) -> str:
+    failed = [step for step in STEPS if "error" in result[step]]
+    if failed:
+        return f"{name:24} fails: {', '.join(failed)}"
     ours = result["conversion"]["jaxport"]
     ratios = result["1"]["ratios"]
     to = "  ".join(f"{other} {ratio:.2f}" for other, ratio in ratios.items())

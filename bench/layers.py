@@ -17,7 +17,9 @@ from typing import Any  # noqa: E402
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
-from measure import in_turns, onnx_runner, save_result  # noqa: E402
+from forms_report import LAYERS as HEAD  # noqa: E402
+from forms_report import layers_row, print_row  # noqa: E402
+from measure import in_turns, onnx_runner, op_counts, save_result  # noqa: E402
 
 import jaxport  # noqa: E402
 
@@ -55,16 +57,6 @@ def network(width: int) -> Callable[[jax.Array], jax.Array]:
     return lambda x: jax.lax.scan(layer, x, weights)[0]
 
 
-def node_count(model: Any) -> int:
-    """With those of bodies and functions."""
-
-    def count(nodes: Any) -> int:
-        bodies = (a.g.node for node in nodes for a in node.attribute if a.HasField("g"))
-        return len(nodes) + sum(map(count, bodies))
-
-    return count(model.graph.node) + sum(count(function.node) for function in model.functions)
-
-
 def measured(width: int, tokens: int) -> dict[str, Any]:
     fn, shape = network(width), (1, tokens, width)
     x = np.random.default_rng(1).standard_normal(shape, dtype=np.float32)
@@ -81,7 +73,7 @@ def measured(width: int, tokens: int) -> dict[str, Any]:
     return {
         "width": width,
         "tokens": tokens,
-        "nodes": {name: node_count(model) for name, model in models.items()},
+        "nodes": {name: op_counts(model).total() for name, model in models.items()},
         "bytes": {name: model.ByteSize() for name, model in models.items()},
         "seconds": timings,
         "ratios": {
@@ -96,18 +88,10 @@ def measured(width: int, tokens: int) -> dict[str, Any]:
 
 def main() -> None:
     networks = []
-    print("| width, tokens | unrolled ms | of scan | of functions | of jit | nodes | MB |")
+    print_row(HEAD)
     for sizes in SIZES:
-        result = measured(*sizes)
-        networks.append(result)
-        best, ratios = result["seconds"]["unrolled"]["best"], result["ratios"]
-        nodes = ", ".join(str(count) for count in result["nodes"].values())
-        size = ", ".join(f"{count / 1e6:.2f}" for count in result["bytes"].values())
-        print(
-            f"| {sizes[0]}, {sizes[1]} | {1e3 * best:.2f} | {ratios['to_scan']:.2f} "
-            f"| {ratios['to_functions']:.2f} | {ratios['to_jit']:.2f} | {nodes} | {size} |",
-            flush=True,
-        )
+        networks.append(measured(*sizes))
+        print_row(layers_row(networks[-1]))
     save_result("layers", {"layers": LAYERS, "networks": networks})
 
 

@@ -116,6 +116,18 @@ def op_counts(model: onnx.ModelProto) -> Counter[str]:
     return ops
 
 
+def count_equations(jaxpr: Any) -> int:
+    """Equations of a jaxpr and of all jaxprs in its parameters."""
+    total = 0
+    for eqn in jaxpr.eqns:
+        total += 1
+        for value in eqn.params.values():
+            for item in value if isinstance(value, tuple | list) else (value,):
+                inner = getattr(item, "jaxpr", item)
+                total += count_equations(inner) if hasattr(inner, "eqns") else 0
+    return total
+
+
 def in_turns(runners: dict[str, Callable[[], Any]], rounds: int) -> dict[str, Any]:
     """Times of candidates that take turns; each warms up right before it is timed.
 

@@ -3,13 +3,13 @@
 
 from typing import Any
 
-from fleet_report import geometric_mean, table
+from fleet_facts import WRONG, geometric_mean
+from fleet_report import shown, table
 from measure import load_result
 from page import write_part
 
 LIMIT = 1.5  # of jax.jit
 MISSING = "-"
-WRONG = 1e-2  # an error beyond which a model does not do the same thing
 
 HEAD = ("operation", "µs", "of jit", "of jax2onnx", "nodes", "jax2onnx's", "error")
 
@@ -49,15 +49,16 @@ def summary(operations: dict[str, Any]) -> str:
         if jax2onnx_cells(result)[0] not in (MISSING, "wrong")
     ]
     above = sum(ratio > LIMIT for ratio in to_jit)
+    of_jit, of_theirs = (shown(geometric_mean(ratios), ".2f") for ratios in (to_jit, theirs))
     return (
-        f"{len(operations)} operations; geometric mean {geometric_mean(to_jit):.2f} of jit, and "
-        f"{geometric_mean(theirs):.2f} of jax2onnx over the {len(theirs)} that it converts with "
-        f"JAX's numbers. {above} take more than {LIMIT:g} of jit:"
+        f"{len(operations)} operations; geometric mean {of_jit} of jit, and {of_theirs} of "
+        f"jax2onnx over the {len(theirs)} that it converts with JAX's numbers. {above} take more "
+        f"than {LIMIT:g} of jit:"
     )
 
 
 def above_limit(operations: dict[str, Any]) -> str:
-    ratios = {name: result["ratios"]["jit"] for name, result in operations.items()}
+    ratios = {name: r["ratios"]["jit"] for name, r in operations.items() if "ratios" in r}
     worst = sorted((ratio, name) for name, ratio in ratios.items() if ratio > LIMIT)
     return "; ".join(f"{name} **{ratio:.1f}**" for ratio, name in reversed(worst)) + "."
 

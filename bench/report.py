@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of docs/benchmarks.md from the JSON files in bench/results."""
 
+from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import fleet_report
 from fleet_report import table
-from measure import load_result
+from limits import Row, fleet_rows, row, verdict, worst_row
+from measure import RESULTS, load_result
 from page import write_part
 
 
@@ -15,10 +18,6 @@ def milliseconds(seconds: float) -> str:
 
 def megabytes(count: float) -> str:
     return f"{count / 1e6:.0f} MB"
-
-
-def verdict(measured: float, limit: float, at_least: bool = False) -> str:
-    return "met" if (measured >= limit if at_least else measured <= limit) else "**missed**"
 
 
 def conversion_table(result: dict[str, Any]) -> str:
@@ -64,35 +63,25 @@ def chain_table(result: dict[str, Any]) -> str:
     return table(("chain of equations", "equations: time", "exponent"), rows)
 
 
-def recurrent_limits(result: dict[str, Any]) -> list[tuple[str, ...]]:
-    """The worst of all networks."""
+def recurrent_limits(result: dict[str, Any]) -> list[Row]:
     rows = []
     for other, label, limit in (("op", "ONNX's own op", 1.2), ("jax2onnx", "jax2onnx", 1.0)):
-        worst = max(network["ratios"][f"to_{other}"] for network in result["networks"])
-        what = f"time of recurrent networks relative to {label}, worst"
-        rows.append((what, f"{worst:.2f}", f"at most {limit:g}", verdict(worst, limit)))
+        ratios = {
+            f"{network['op']}, batch {network['batch']}": network["ratios"][f"to_{other}"]
+            for network in result["networks"]
+        }
+        what = f"time of recurrent networks relative to {label}"
+        rows.append(worst_row(what, ratios, limit, "{:.2f}".format))
     return rows
 
 
-def limits_table(
-    conversion: dict[str, Any],
-    memory: dict[str, Any],
-    chain: dict[str, Any],
-    recurrent: dict[str, Any],
-) -> str:
+def conversion_limits(conversion: dict[str, Any]) -> list[Row]:
     compile_seconds = conversion["jaxport"]["compile_seconds"]["best"]
     faster = conversion["times_less_than_jax2onnx"]
     speed = conversion["write"]["speed_relative_to_cp"]
     plain = conversion["write"]["plain_write_relative_to_cp"]
-    above = memory["jaxport"]["above_bytes"]
-    exponent = max(series["exponent"] for series in chain["series"])
-    rows = [
-        (
-            "compile time of ViT-B/16",
-            milliseconds(compile_seconds),
-            "at most 60 ms",
-            verdict(compile_seconds, 0.06),
-        ),
+    return [
+        row("compile time of ViT-B/16", compile_seconds, 0.06, milliseconds),
         *(
             (
                 f"times less than jax2onnx beyond tracing, {label}",
@@ -108,20 +97,34 @@ def limits_table(
             "at least 0.7",
             verdict(speed, 0.7, at_least=True),
         ),
-        (
-            "peak memory above the weights",
-            f"{megabytes(above)} (jax2onnx: {megabytes(memory['jax2onnx']['above_bytes'])})",
-            "at most 60 MB",
-            verdict(above, 60e6),
-        ),
-        (
-            "growth with the number of equations",
-            f"n^{exponent:.2f}",
-            "at most n^1.1",
-            verdict(exponent, 1.1),
-        ),
-        *recurrent_limits(recurrent),
     ]
+
+
+def memory_limits(memory: dict[str, Any]) -> list[Row]:
+    above = memory["jaxport"]["above_bytes"]
+    cell = f"{megabytes(above)} (jax2onnx: {megabytes(memory['jax2onnx']['above_bytes'])})"
+    return [("peak memory above the weights", cell, "at most 60 MB", verdict(above, 60e6))]
+
+
+def chain_limits(chain: dict[str, Any]) -> list[Row]:
+    exponents = {series["name"]: series["exponent"] for series in chain["series"]}
+    what = "growth with the number of equations, n to the power of"
+    return [worst_row(what, exponents, 1.1, "{:.2f}".format)]
+
+
+LIMITS: dict[str, Callable[[dict[str, Any]], list[Row]]] = {
+    "conversion": conversion_limits,
+    "memory": memory_limits,
+    "chain": chain_limits,
+    "recurrent": recurrent_limits,
+}
+
+
+def limits_table(results: dict[str, dict[str, Any]]) -> str:
+    networks = results["fleet"].get("networks", {})
+    rows = fleet_rows(networks, results["decode"])
+    for name, limits_of in LIMITS.items():
+        rows += limits_of(results[name]) if results[name] else []
     return table(("what", "measured", "limit", ""), rows)
 
 
@@ -134,17 +137,25 @@ def environment_line(environment: dict[str, Any]) -> str:
     )
 
 
+TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "conversion": conversion_table,
+    "recurrent": recurrent_table,
+    "chain": chain_table,
+}
+
+
+def loaded(name: str) -> dict[str, Any]:
+    """Of a benchmark that was not run: nothing."""
+    return load_result(name) if (RESULTS / f"{name}.json").exists() else {}
+
+
 def results_text() -> str:
-    conversion, memory = load_result("conversion"), load_result("memory")
-    chain, recurrent = load_result("chain"), load_result("recurrent")
-    parts = [
-        environment_line(conversion["environment"]),
-        limits_table(conversion, memory, chain, recurrent),
-        conversion_table(conversion),
-        fleet_report.text(),
-        recurrent_table(recurrent),
-        chain_table(chain),
-    ]
+    results = {name: loaded(name) for name in ("fleet", "decode", *LIMITS)}
+    environments = (found["environment"] for found in results.values() if found)
+    parts = [*map(environment_line, islice(environments, 1)), limits_table(results)]
+    if networks := results["fleet"].get("networks"):
+        parts.append(fleet_report.text(networks))
+    parts += [table_of(results[name]) for name, table_of in TABLES.items() if results[name]]
     return "\n\n".join(parts)
 
 

@@ -12,7 +12,11 @@ SCRIPTS = (
     "recurrent.py",
     "memory.py",
     "chain.py",
+    "decode.py",
     "report.py",
+    "transposed.py",
+    "layers.py",
+    "forms_report.py",
     "ops.py",
     "ops_report.py",
 )

@@ -16,6 +16,7 @@ from typing import Any  # noqa: E402
 
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
+from forms_report import TRANSPOSED, print_row, transposed_row  # noqa: E402
 from jax import lax  # noqa: E402
 from measure import in_turns, onnx_runner, save_result  # noqa: E402
 
@@ -97,18 +98,10 @@ def measured(channels: int, pixels: int, size: int, stride: int) -> dict[str, An
 
 def main() -> None:
     layers = []
-    print("| channels | pixels | kernel, stride | ms | of zeros | of jit | nodes |")
+    print_row(TRANSPOSED)
     for sizes in SIZES:
-        result = measured(*sizes)
-        layers.append(result)
-        best = result["seconds"]["jaxport"]["best"]
-        ratios, nodes = result["ratios"], result["nodes"]
-        print(
-            f"| {sizes[0]} | {sizes[1]} | {sizes[2]}, {sizes[3]} | {1e3 * best:.2f} "
-            f"| {ratios['to_zeros']:.2f} | {ratios['to_jit']:.2f} "
-            f"| {nodes['jaxport']}, {nodes['zeros']} |",
-            flush=True,
-        )
+        layers.append(measured(*sizes))
+        print_row(transposed_row(layers[-1]))
     save_result("transposed", {"layers": layers})
 
 

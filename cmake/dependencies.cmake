@@ -26,3 +26,18 @@ if(NOT TARGET protozero::protozero)
   target_include_directories(protozero_headers SYSTEM INTERFACE ${protozero_SOURCE_DIR}/include)
   add_library(protozero::protozero ALIAS protozero_headers)
 endif()
+
+# Distributions have fmt as a shared library, which a wheel would need from the system: its source is compiled
+# once instead. From version 11 on it has more parts than fmt.cpp names, and stays in headers.
+get_target_property(kind fmt::fmt TYPE)
+if(NOT kind STREQUAL SHARED_LIBRARY)
+  add_library(jaxport::fmt ALIAS fmt::fmt)
+elseif(fmt_VERSION VERSION_LESS 11)
+  add_library(jaxport_fmt STATIC cmake/fmt.cpp)
+  target_include_directories(jaxport_fmt SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_compile_features(jaxport_fmt PUBLIC cxx_std_20)
+  set_target_properties(jaxport_fmt PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  add_library(jaxport::fmt ALIAS jaxport_fmt)
+else()
+  add_library(jaxport::fmt ALIAS fmt::fmt-header-only)
+endif()

@@ -2,7 +2,7 @@
 # Builds the report page: cmake -DSOURCE=web -DFOLDER=build/web-page -DOUTPUT=page.html -P page.cmake
 #
 # Without npm, or without a network, the package is built all the same: only the page is missing
-# then, and what needs it says so (E110). An sdist brings the page along.
+# then, and what needs it says so (E113). An sdist brings the page along.
 file(COPY ${SOURCE}/src ${SOURCE}/build.mjs ${SOURCE}/package.json ${SOURCE}/package-lock.json
      ${SOURCE}/.npmrc DESTINATION ${FOLDER})
 file(REMOVE ${OUTPUT})

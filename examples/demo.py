@@ -117,19 +117,33 @@ def print_table(rows: list[tuple[str, ...]]) -> None:
         print("  ".join([name.ljust(widths[0]), *right]))
 
 
-def write_report(example: Example) -> None:
-    """The page that shows a model beside its program, and what to try next."""
+def write_report(example: Example) -> Path | None:
+    """The page that shows a model beside its program, with what verification finds."""
     path = REPORT / "vision_transformer.html"
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        jaxport.to_onnx(example.fn, example.inputs, report=path, return_mode="model")
+        jaxport.to_onnx(example.fn, example.inputs, verify=True, report=path, return_mode="model")
     except jaxport.ConversionError as error:  # built without Node.js: there is no page
         print(f"\n{error}")
-        return
-    print(f"\nWhat became of each line of the {example.name}: open {path} in a browser.")
-    print(
-        "Next: .venv/bin/jaxport report package.module:function --input x:Bx28x28x3 -o report.html"
-    )
+        return None
+    return path
+
+
+def print_next(page: Path | None) -> None:
+    """What to look at, and commands to try: each works as it is."""
+    if page is not None:
+        print(f"\nWhat became of each line of the vision transformer:\n  {page.resolve().as_uri()}")
+    command = Path(sys.executable).with_name("jaxport")
+    if command.is_relative_to(Path.cwd()):
+        command = command.relative_to(Path.cwd())
+    inputs = "--input queries:Bx64 --input keys:100x64"
+    model = REPORT / "similarity.onnx"
+    print("\nNext, with any function:")
+    print(f"  {command} convert examples.demo:similarity {inputs} -o {model}")
+    print(f"  {command} targets {model}")
+    if page is not None:
+        html = model.with_suffix(".html")
+        print(f"  {command} report examples.demo:similarity {inputs} --verify -o {html}")
 
 
 def progress(step: int, steps: int, what: str) -> None:
@@ -142,13 +156,17 @@ def progress(step: int, steps: int, what: str) -> None:
 def main() -> None:
     rows = [("model", "nodes", "size", "largest error", "trace s", "compile s", "write s")]
     shown = examples()
+    steps = len(shown) + 1
     with tempfile.TemporaryDirectory() as folder:
         for i, example in enumerate(shown):
-            progress(i, len(shown), example.name)
+            progress(i, steps, example.name)
             rows.append(export(example, Path(folder)))
-        progress(len(shown), len(shown), "")
+    progress(steps, steps, "")
     print_table(rows)
-    write_report(shown[0])
+    progress(steps - 1, steps, f"verification and page of the {shown[0].name}")
+    page = write_report(shown[0])
+    progress(steps, steps, "")
+    print_next(page)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Licences of what the wheel holds, of what it needs, and of the tools that are installed here.
+"""Licences of what the wheel holds, of what it needs, and of the tools of Python and npm.
 
     make check-licences
 
@@ -14,11 +14,13 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
 PERMISSIVE = {
     "0BSD", "AFL-2.1", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause",
-    "BSD-3-Clause", "CC0-1.0", "HPND", "ISC", "MIT", "MIT-CMU", "PSF-2.0", "Unlicense", "Zlib",
-    "LicenseRef-Public-Domain",
+    "BSD-3-Clause", "BlueOak-1.0.0", "CC0-1.0", "HPND", "ISC", "MIT", "MIT-CMU", "PSF-2.0",
+    "Unlicense", "Zlib", "LicenseRef-Public-Domain",
 }  # fmt: skip
 FOR_TOOLS = PERMISSIVE | {"MPL-2.0"}
 SHIPPED = ("jaxport",)  # and all that it needs
@@ -39,6 +41,8 @@ SPELLINGS = {
 
 # Packages that say nothing, or something else than they mean, with what their licence file says.
 STATED = {
+    "atheris": "Apache-2.0",
+    "flatbuffers": "Apache-2.0",
     "jax2onnx": "Apache-2.0",
     "namex": "Apache-2.0",
 }
@@ -117,7 +121,26 @@ def linked() -> list[tuple[str, str, str]]:
     return [(c["name"], c["version"], c["licenses"][0]["license"]["id"]) for c in components]
 
 
+def of_node() -> list[tuple[str, str, str, bool]]:
+    """(name, version, licence, whether users get it) of what the locks of npm hold. What the page
+    in the wheel is made of is all that is not for development; the rest only runs here."""
+    locks = [ROOT / "web" / "package-lock.json"]
+    locks += sorted((ROOT / "requirements" / "web").rglob("package-lock.json"))
+    found = []
+    for path in locks:
+        for place, package in json.loads(path.read_text())["packages"].items():
+            if place:
+                shipped = path == locks[0] and not package.get("dev", False)
+                name = place.rpartition("node_modules/")[2]
+                licence = STATED.get(name, package.get("license", ""))
+                found.append((name, package["version"], licence, shipped))
+    return sorted(set(found))
+
+
 def refused() -> Iterator[str]:
+    for name, version, licence, shipped in of_node():
+        if not is_allowed(licence, PERMISSIVE if shipped else FOR_TOOLS):
+            yield f"{name} {version}, of npm: {licence or 'says nothing'}"
     for name, version, licence in linked():
         if not is_allowed(licence, PERMISSIVE):
             yield f"{name} {version}, in the wheel: {licence}"
@@ -137,7 +160,10 @@ def main() -> int:
     for line in found:
         print(line)
     count = len(list(importlib.metadata.distributions()))
-    print(f"{len(linked())} libraries in the wheel, {count} packages, {len(found)} refused")
+    print(
+        f"{len(linked())} libraries in the wheel, {count} packages of Python, "
+        f"{len(of_node())} of npm, {len(found)} refused"
+    )
     return 1 if found else 0
 
 

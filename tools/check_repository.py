@@ -144,6 +144,32 @@ def is_locked(lock: str, package: str, version: str) -> bool:
     ) and all(line.endswith("\\") for line in starts)
 
 
+def installs_have_hashes() -> Iterator[Finding]:
+    """Whatever pip or npm fetches is what a lock says. A wheel of our own has no hash, and asks for
+    nothing."""
+    pip = r"""-m pip install|bin/pip install|["']pip["'], ["']install["']|\$\(PIP_INSTALL\)"""
+    places = below("Makefile", "tools/", ".ci/", "bench/")
+    for path, number, match in search(rf"{pip}|npm[\"', ]+install", places):
+        if match.string.startswith("PIP_INSTALL :=") or path == Path(__file__):
+            continue
+        whole = command_at(path, number)
+        is_ours = "--no-deps build/wheel/jaxport-" in whole
+        is_lock = "--package-lock-only" in whole
+        if "--require-hashes" not in whole and not is_ours and not is_lock:
+            yield name(path), number, f"{match[0]} without hashes"
+
+
+def command_at(path: Path, number: int) -> str:
+    """A line with those that belong to its command: continued in a shell, near it in Python."""
+    text = lines(path)
+    if path.suffix == ".py":
+        return "\n".join(text[number - 1 : number + 3])
+    end = number
+    while text[end - 1].endswith("\\") and end < len(text):
+        end += 1
+    return "\n".join(text[number - 1 : end])
+
+
 # --- structure
 
 
@@ -268,6 +294,7 @@ RULES = (
     entries_say_cause_and_way_out,
     codes_are_tested,
     locks_are_up_to_date,
+    installs_have_hashes,
     includes_follow_layers,
     only_tools_print,
     only_wire_knows_protobuf,

@@ -3,7 +3,7 @@
 
   tools/debian13.sh ROOT bash -c "apt-get install -y python3-torch python3-venv
     && python3 -m venv --system-site-packages /opt/torch
-    && /opt/torch/bin/pip install transformers
+    && /opt/torch/bin/pip install --require-hashes --requirement requirements/lock/reference.txt
     && /opt/torch/bin/python tools/dinov3_reference.py --out FOLDER"
 
 Small random models of transformers: the state dict, one input, the features and the hidden states.

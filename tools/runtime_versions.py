@@ -7,15 +7,19 @@ else comes from the Python that runs this. ONNX Runtime Web comes from npm.
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "runtimes"
+LOCK = ROOT / "requirements" / "lock" / "runtimes.txt"
 
 # Minor version -> the release that stands for it, oldest first. The last one is that of
-# requirements/common.txt. To add a version: a line here, then tools/generate_kernels.py.
+# requirements/common.txt. To add a version: a line here and one in requirements/runtimes.txt, `make
+# lock`, then tools/generate_kernels.py.
 RELEASES = {
     "1.17": "1.17.3",
     "1.18": "1.18.1",
@@ -49,6 +53,8 @@ OPENVINO = {
 }
 PACKAGES_OF_NODE = ROOT / "requirements" / "web" / "package.json"
 WEB = json.loads(PACKAGES_OF_NODE.read_text())["dependencies"]["onnxruntime-web"]
+# Each has a lock of npm; a new one is a folder with a package.json, and `make lock`.
+WEB_LOCKS = PACKAGES_OF_NODE.parent / "releases"
 WEB_RELEASES = {
     "1.20": "1.20.1",
     "1.23": "1.23.2",
@@ -59,14 +65,26 @@ WEB_RELEASES = {
 TRACT = "0.23.9"
 
 
+def _lock_of(requirement: str) -> str:
+    """The requirement with the hashes of its files, from requirements/lock/runtimes.txt."""
+    entry = re.search(rf"^{re.escape(requirement)} .*(\n +--hash.*)+", LOCK.read_text(), re.M)
+    if entry is None:
+        raise SystemExit(
+            f"{requirement} is not in {LOCK.name}: requirements/runtimes.txt, make lock"
+        )
+    return entry[0] + "\n"
+
+
 def _install(requirement: str) -> Path:
     folder = FOLDER / requirement.replace("==", "-")
     done = folder / ".done"
     if not done.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = folder / "lock.txt"
+        lock.write_text(_lock_of(requirement))
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run(
-            [*pip, "--no-deps", "--upgrade", "--target", folder, requirement], check=True
-        )
+        pip += ["--no-deps", "--upgrade", "--target", str(folder)]
+        subprocess.run([*pip, "--require-hashes", "--requirement", str(lock)], check=True)
         done.touch()
     return folder
 
@@ -86,8 +104,10 @@ def node_modules(release: str) -> Path:
     done = folder / ".done"
     if not done.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        npm = ["npm", "install", "--silent", "--no-fund", "--no-audit", "--prefix", str(folder)]
-        subprocess.run([*npm, f"onnxruntime-web@{release}"], check=True, stdin=subprocess.DEVNULL)
+        for file in (WEB_LOCKS / release).iterdir():
+            shutil.copy(file, folder)
+        npm = ["npm", "ci", "--silent", "--no-fund", "--no-audit", "--prefix", str(folder)]
+        subprocess.run(npm, check=True, stdin=subprocess.DEVNULL)
         for unused in (folder / "node_modules" / "onnxruntime-web" / "dist").glob("*.map"):
             unused.unlink()
         done.touch()

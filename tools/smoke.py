@@ -37,7 +37,7 @@ def check_package() -> None:
     files = {str(path) for path in importlib.metadata.files("jaxport") or ()}
     assert metadata["License-Expression"] == "Apache-2.0", metadata["License-Expression"]
     assert any(path.endswith("LICENSE") for path in files), "no LICENSE in the wheel"
-    for name in ("py.typed", "_core.pyi", "web/page.html"):
+    for name in ("py.typed", "_core.pyi", "web/page.html", "explorer/page.html"):
         assert f"jaxport/{name}" in files, name
     assert "site-packages" in str(importlib.resources.files("jaxport"))
     assert command("--version").split() == ["jaxport", jaxport.__version__]
@@ -53,10 +53,23 @@ def check_conversion(folder: Path) -> None:
     assert "0 problems" in command("check", str(path))
 
 
+def check_report(folder: Path) -> None:
+    """A build without npm has no page, and a wheel without it must not be published."""
+    model = jaxport.to_onnx(layer, SHAPES, return_mode="model")
+    model.save(folder / "shown.onnx")
+    model.save_report(folder / "model.html")
+    command("report", str(folder / "shown.onnx"), "-o", str(folder / "file.html"))
+    for name in ("model.html", "file.html"):
+        page = (folder / name).read_text(encoding="utf-8")
+        assert '"op":"Softmax"' in page, f"{name} does not hold the model"
+        assert page.rstrip().endswith("</html>"), f"{name} is no whole page"
+
+
 def main() -> None:
     check_package()
     with tempfile.TemporaryDirectory() as folder:
         check_conversion(Path(folder))
+        check_report(Path(folder))
     print(
         f"jaxport {jaxport.__version__} works with JAX {jax.__version__}, Python {sys.version[:6]}"
     )

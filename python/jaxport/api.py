@@ -210,6 +210,7 @@ def to_onnx(
                 explore=lambda: _core.explore(traced.module, choices, lowering.functions()),
                 lines_of=traced.reader.source_lines,
                 limits=limits,
+                import_seconds=traced.import_seconds,
             )
 
         model = model_by(choices)

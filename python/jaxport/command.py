@@ -56,6 +56,20 @@ def _converted(
 ) -> Any:
     """The jaxport.Model of a function that the command line describes."""
     from .api import to_onnx
+
+    fn, named = _described(function, inputs)
+    return to_onnx(
+        fn,
+        list(named.values()),
+        input_params=dict(map(parse_param, params)) or None,
+        input_names=list(named),
+        return_mode="model",
+        **options,
+    )
+
+
+def _described(function: str, inputs: Sequence[str]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """The function, and its inputs by name in the order of its parameters."""
     from .names import parameter_names
 
     fn = find_function(function)
@@ -67,14 +81,7 @@ def _converted(
     order = parameter_names(fn, len(named))
     if set(order) != set(named):  # the inputs get other names than the parameters
         order = list(named)
-    return to_onnx(
-        fn,
-        [named[name] for name in order],
-        input_params=dict(map(parse_param, params)) or None,
-        input_names=order,
-        return_mode="model",
-        **options,
-    )
+    return fn, {name: named[name] for name in order}
 
 
 def report(
@@ -97,16 +104,30 @@ def report(
     return 0
 
 
-def profile(model: str, report: str, runs: int, sizes: Sequence[str]) -> int:
-    """jaxport profile m.onnx --report page.html"""
-    from .explorer.data import of_file
-    from .explorer.page import write_page
+def profile(
+    program: str,
+    report: str,
+    runs: int,
+    sizes: Sequence[str],
+    inputs: Sequence[str],
+    params: Sequence[str],
+    options: dict[str, Any],
+    is_function: bool,
+) -> int:
+    """jaxport profile m.onnx --report page.html; of a function, with jax.jit beside it."""
     from .profiling import profile as measure
 
-    found = measure(None, None, model, sizes=dict(map(_parse_size, sizes)), runs=runs)
+    chosen = dict(map(_parse_size, sizes))
+    if is_function:
+        fn, named = _described(program, inputs)
+        model = _converted(program, inputs, params, options)
+        given = dict(map(parse_param, params)) or None
+        found = measure(fn, list(named.values()), model, given, sizes=chosen, runs=runs)
+    else:
+        found = measure(None, None, program, sizes=chosen, runs=runs)
     print(found)
     if report:
-        write_page(of_file(model, found), report)
+        found.save_report(report)
         print(f"{report}  {os.path.getsize(report):,} bytes; open it in a browser")
     return 0
 

@@ -70,6 +70,7 @@ class Model:
         explore: Callable[[], str] = lambda: "{}",
         lines_of: Callable[[str], Sequence[str]] = lambda file: (),
         limits: Limits | None = None,
+        import_seconds: float | None = None,
     ) -> None:
         self._compiled = compiled
         self._module = module
@@ -77,6 +78,7 @@ class Model:
         self._inline_limit = inline_limit
         self._source_locations = source_locations
         self._limits = limits
+        self._import_seconds = import_seconds
         self.times = times
         self.report = report
         self.parameters = parameters or {}
@@ -166,10 +168,15 @@ class Model:
         write_page(of_model(self), path)
 
     def show(self, height: int = 720) -> Any:
-        """The same page inside of a notebook; elsewhere in the browser."""
+        """The same page inside of a notebook (Jupyter, Colab, marimo); elsewhere in the browser."""
         from .explorer.notebook import show
 
         return show(self, height)
+
+    def __repr__(self) -> str:
+        from .explorer.notebook import line
+
+        return line(self)
 
     def _repr_html_(self) -> str:
         from .explorer.notebook import summary
@@ -188,8 +195,9 @@ class Model:
 
     @property
     def stage_times(self) -> dict[str, float]:
-        """Seconds in each stage of the compiler."""
-        return self._compiled.stage_times
+        """Seconds in each stage of the compiler; "import" reads what JAX traced."""
+        imported = {} if self._import_seconds is None else {"import": self._import_seconds}
+        return {**imported, **self._compiled.stage_times}
 
     @property
     def remarks(self) -> list[str]:

@@ -63,6 +63,20 @@ nb::dict as_keywords(const tool::ReportArguments& a, const std::string& data) {
   return keywords;
 }
 
+// The arguments of jaxport.command.profile.
+nb::dict as_keywords(const tool::ProfileArguments& a) {
+  nb::dict keywords;
+  keywords["program"] = a.program;
+  keywords["report"] = a.report;
+  keywords["runs"] = a.runs;
+  keywords["sizes"] = a.sizes;
+  keywords["inputs"] = a.inputs;
+  keywords["params"] = a.params;
+  keywords["options"] = as_dict(a.choices);  // of to_onnx
+  keywords["is_function"] = a.is_function;
+  return keywords;
+}
+
 // The functions of jaxport.command by name; what is not there cannot be done.
 tool::PythonSide python_side(const nb::dict& functions) {
   tool::PythonSide python;
@@ -85,9 +99,7 @@ tool::PythonSide python_side(const nb::dict& functions) {
     return function(a.model, a.output, a.operators, a.with_types);
   });
   set("report", python.report, on_arguments);
-  set("profile", python.profile, [](const nb::object& function, const tool::ProfileArguments& a) {
-    return function(a.model, a.report, a.runs, a.sizes);
-  });
+  set("profile", python.profile, on_arguments);
   return python;
 }
 

@@ -6,7 +6,7 @@
 //   values     name, type, kind (0 computed, 1 input, 2 initializer), elements, bytes
 //   nodes      op, name, graph, in, out (values), scope, layer, source, flops, and so on
 //   sources    what "source" of nodes and equations counts: "model.py:42 in Net.__call__"
-//   runtimes   which versions have kernels, and what to do where one has not
+//   runtimes   of each, which versions have kernels, and what to do where one has not
 //
 // and of a conversion, besides:
 //

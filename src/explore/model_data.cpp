@@ -171,6 +171,22 @@ class Writer {
   std::unordered_map<ValueId, std::size_t> numbers_;
 };
 
+Json fit_data(const target::Fit& fit) {
+  Json versions = Json::array();
+  for (const target::VersionFit& version : fit.versions) {
+    Json misfits = Json::array();
+    for (const target::Misfit& misfit : version.misfits) {
+      misfits.push_back({misfit.what, misfit.where});
+    }
+    versions.push_back({{"version", target::version_text(version.version)}, {"misfits", misfits}});
+  }
+  return {{"name", target::title_of(fit.runtime)},
+          {"needs", fit.needed() == 0 ? "" : target::version_text(fit.needed())},
+          {"versions", versions},
+          {"notes", fit.notes},
+          {"advice", target::advice(fit)}};
+}
+
 }  // namespace
 
 std::size_t Texts::add(const std::string& text) {
@@ -184,19 +200,11 @@ Json model_data(const onnx::Model& model, Texts& sources, const FactsOf& facts) 
 }
 
 Json runtime_data(const onnx::Model& model) {
-  const target::Fit fit = target::fit(model, target::Runtime::kOnnxRuntime);
-  Json versions = Json::array();
-  for (const target::VersionFit& version : fit.versions) {
-    Json misfits = Json::array();
-    for (const target::Misfit& misfit : version.misfits) {
-      misfits.push_back({misfit.what, misfit.where});
-    }
-    versions.push_back({{"version", target::version_text(version.version)}, {"misfits", misfits}});
+  Json runtimes = Json::array();
+  for (const target::Runtime runtime : target::kRuntimes) {
+    runtimes.push_back(fit_data(target::fit(model, runtime)));
   }
-  return {{"needs", fit.needed() == 0 ? "" : target::version_text(fit.needed())},
-          {"versions", versions},
-          {"notes", fit.notes},
-          {"advice", target::advice(fit)}};
+  return runtimes;
 }
 
 }  // namespace jaxport::explore

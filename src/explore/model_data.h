@@ -35,7 +35,7 @@ using FactsOf = std::function<NodeFacts(const onnx::Node&)>;
 // "model", "graphs", "values" and "nodes".
 Json model_data(const onnx::Model& model, Texts& sources, const FactsOf& facts);
 
-// Which versions of ONNX Runtime load it, and what to do for others.
+// Of each runtime with a table of kernels: which versions load it, and what to do for others.
 Json runtime_data(const onnx::Model& model);
 
 }  // namespace jaxport::explore

@@ -28,9 +28,9 @@ struct Options {
 std::string missing(std::string_view primitive, int opset);
 std::string help_for_missing(std::string_view primitive);
 
-// Axis graph -> ONNX: assigns layouts, then emits nodes. Throws one Error (E012) that lists every
-// missing primitive. Macros that the target has no op for are expanded first. Other ops are used in
-// any dtype: target::legalise makes the model legal.
+// Axis graph -> ONNX: assigns layouts, then emits nodes. Throws Error E012 for the first primitive
+// without a lowering. Macros that the target has no op for are expanded first. Other ops are used
+// in any dtype: target::legalise makes the model legal.
 onnx::Model lower(axis::Program& program, const Options& options);
 
 }  // namespace jaxport::lower

@@ -4,15 +4,13 @@
 #include <algorithm>
 
 #include "onnx/schema.h"
-#include "onnx/walk.h"
+#include "pass/local.h"
 #include "pass/pass.h"
 
 namespace jaxport::pass {
 namespace {
 
-using onnx::Graph;
 using onnx::Node;
-using onnx::ValueId;
 
 // A transposition of five dims; neighbours that stay neighbours are one dim.
 struct Move {
@@ -75,64 +73,34 @@ std::optional<BlockOp> space_to_depth(const Dims& x, const Dims& y, const Move& 
   return fits ? std::optional(BlockOp{"SpaceToDepth", size, ""}) : std::nullopt;
 }
 
-class BlockMoves {
- public:
-  explicit BlockMoves(onnx::Model& model)
-      : model_(model), producer_(model.values.size(), nullptr) {}
+bool fold_into(Local& local, Node& node) {
+  const Node* transpose = local.producer(node.in[0], "Transpose");
+  const Node* split = transpose ? local.producer(transpose->in[0], "Reshape") : nullptr;
+  if (!split) return false;
+  const Dims *x = local.shape(split->in[0]), *middle = local.shape(transpose->in[0]),
+             *y = local.shape(node.out[0]);
+  const auto perm = ints_attribute(*transpose, "perm");
+  if (!x || !middle || !y || !perm || x->size() != 4 || y->size() != 4) return false;
+  if (local.type(node.out[0])->dtype != DType::kF32) return false;
+  const Move move = canonical(*middle, *perm);
+  if (move.dims.size() != 5) return false;
+  auto found = depth_to_space(*x, *y, move);
+  if (!found) found = space_to_depth(*x, *y, move);
+  if (!found) return false;
+  node.op = found->op;
+  node.in = {split->in[0]};
+  node.attrs = {onnx::Attribute{"blocksize", found->size}};
+  if (!found->mode.empty()) node.attrs.push_back({"mode", std::string(found->mode)});
+  return true;
+}
 
-  std::size_t fold(Graph& graph) {
-    std::size_t folded = 0;
-    for (Node& node : graph.nodes) {
-      if (fold_into(node)) ++folded;
-      onnx::for_each_subgraph(node, [&](Graph& inner) { folded += fold(inner); });
-      for (ValueId id : node.out) {
-        if (id != onnx::kAbsent) producer_[id] = &node;
-      }
-    }
-    return folded;
-  }
-
- private:
-  bool fold_into(Node& node) const {
-    const Node* transpose = is(&node, "Reshape") ? before(node) : nullptr;
-    const Node* split = transpose && is(transpose, "Transpose") ? before(*transpose) : nullptr;
-    if (!split || !is(split, "Reshape")) return false;
-    const Dims *x = shape(split->in[0]), *middle = shape(transpose->in[0]), *y = shape(node.out[0]);
-    const onnx::Attribute* attr = transpose->attr("perm");
-    const auto* perm = attr ? std::get_if<Ints>(&attr->value) : nullptr;
-    if (!x || !middle || !y || !perm || x->size() != 4 || y->size() != 4) return false;
-    if (model_.values[node.out[0]].type->dtype != DType::kF32) return false;
-    const Move move = canonical(*middle, *perm);
-    if (move.dims.size() != 5) return false;
-    auto found = depth_to_space(*x, *y, move);
-    if (!found) found = space_to_depth(*x, *y, move);
-    if (!found) return false;
-    node.op = found->op;
-    node.in = {split->in[0]};
-    node.attrs = {onnx::Attribute{"blocksize", found->size}};
-    if (!found->mode.empty()) node.attrs.push_back({"mode", std::string(found->mode)});
-    return true;
-  }
-
-  static bool is(const Node* node, std::string_view op) {
-    return node->domain.empty() && node->op == op;
-  }
-  const Node* before(const Node& node) const { return producer_[node.in[0]]; }
-  const Dims* shape(ValueId id) const {
-    const auto& type = model_.values[id].type;
-    return type && type->shape ? &*type->shape : nullptr;
-  }
-
-  onnx::Model& model_;
-  std::vector<const Node*> producer_;  // by value
-};
+constexpr LocalRule kBlockMoves[] = {{"Reshape", fold_into}};
 
 }  // namespace
 
 std::size_t fold_block_moves(onnx::Model& model) {
   // Models of others may be older than what is known of DepthToSpace.
-  if (model.opset() < onnx::kOldestOpset) return 0;
-  return BlockMoves(model).fold(model.graph);
+  return model.opset() < onnx::kOldestOpset ? 0 : apply_rules(model, kBlockMoves);
 }
 
 }  // namespace jaxport::pass

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "onnx/attributes.h"
 #include "onnx/builder.h"
 #include "onnx/schema.h"
 #include "onnx/walk.h"
@@ -59,9 +60,8 @@ class Copies {
 
   static std::optional<std::int64_t> axis_of(const Builder& op, const Node& node) {
     const Dims* dims = shape(op, node.in[0]);
-    const onnx::Attribute* attr = node.attr("axis");
     if (dims == nullptr) return std::nullopt;
-    const std::int64_t axis = attr ? std::get<std::int64_t>(attr->value) : 0;
+    const std::int64_t axis = int_attribute(node, "axis", 0);
     return axis < 0 ? axis + std::ssize(*dims) : axis;
   }
 

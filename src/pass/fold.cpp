@@ -9,6 +9,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "onnx/attributes.h"
 #include "onnx/walk.h"
 #include "pass/pass.h"
 
@@ -34,18 +35,18 @@ std::optional<Tensor> regroup(const Call& call) {
 std::optional<Tensor> expand(const Call& call) { return broadcast(call.in[0], call.shape); }
 
 std::optional<Tensor> transpose(const Call& call) {
-  const onnx::Attribute* perm = call.node.attr("perm");
-  if (perm == nullptr) return std::nullopt;
+  const auto perm = ints_attribute(call.node, "perm");
+  if (!perm) return std::nullopt;
   const Ints strides = row_major_strides(call.in[0].shape);
   StridedView view{call.in[0], 0, call.shape, {}};
-  for (std::int64_t axis : std::get<Ints>(perm->value)) {
+  for (std::int64_t axis : *perm) {
     view.strides.push_back(strides[axis < 0 ? axis + std::ssize(strides) : axis]);
   }
   return materialise(view);
 }
 
 std::optional<Tensor> concat(const Call& call) {
-  const auto given = std::get<std::int64_t>(call.node.attr("axis")->value);
+  const auto given = int_attribute(call.node, "axis", 0);
   const auto axis = given < 0 ? given + std::ssize(call.shape) : given;
   const std::int64_t rows =
       element_count(std::span(call.shape).first(static_cast<std::size_t>(axis)));

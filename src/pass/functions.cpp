@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "onnx/attributes.h"
 #include "onnx/equal.h"
 #include "onnx/walk.h"
 #include "pass/pass.h"
@@ -179,7 +180,7 @@ class Functions {
   }
 
   void close(Node& node) {
-    const bool shares = std::get<std::int64_t>(node.attr(onnx::kShares)->value) != 0;
+    const bool shares = int_attribute(node, onnx::kShares, 0) != 0;
     Graph body = std::move(*onnx::open_body(node));
     node.attrs.clear();
     const std::vector<ValueId> captured = Captures(body).values();

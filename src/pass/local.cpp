@@ -16,12 +16,6 @@ constexpr std::int64_t kMostContent = 1024;
 // A rule that fires again and again on one node is wrong; this ends it.
 constexpr int kMostChanges = 16;
 
-template <class T>
-const T* value_of(const onnx::Node& node, std::string_view name) {
-  const onnx::Attribute* attribute = node.attr(name);
-  return attribute == nullptr ? nullptr : std::get_if<T>(&attribute->value);
-}
-
 }  // namespace
 
 using onnx::Graph;
@@ -35,7 +29,8 @@ Local::Local(onnx::Model& model)
       rewriter_(model),
       uses_(model.values.size(), 0),
       producer_(model.values.size(), nullptr),
-      is_input_(model.values.size(), false) {
+      is_input_(model.values.size(), false),
+      constant_(model.values.size(), nullptr) {
   onnx::for_each_graph(model.graph, [this](const Graph& graph) { count_uses(graph); });
 }
 
@@ -76,12 +71,22 @@ const Node* Local::producer(ValueId id, std::string_view op) const {
   return node != nullptr && node->op == op ? node : nullptr;
 }
 
+const Node* Local::own_producer(ValueId id) const {
+  const Node* node = producer(id);
+  const bool is_own = node != nullptr && rewriter_.is_result_of(id, *graph_);
+  return is_own && is_used_once(id) ? node : nullptr;
+}
+
+const Node* Local::own_producer(ValueId id, std::string_view op) const {
+  const Node* node = own_producer(id);
+  return node != nullptr && node->op == op ? node : nullptr;
+}
+
 bool Local::is_used_once(ValueId id) const { return uses_[id] == 1; }
 bool Local::is_used(ValueId id) const { return id != kAbsent && uses_[id] != 0; }
 
 const Initializer* Local::constant(ValueId id) const {
-  const auto found = unsorted_constants_.find(id);
-  return found == unsorted_constants_.end() ? nullptr : &found->second;
+  return id == kAbsent ? nullptr : constant_[id];
 }
 
 std::optional<Tensor> Local::content(ValueId id) const {
@@ -125,13 +130,14 @@ ValueId Local::add_value(onnx::TensorType type, const Graph* graph) {
   uses_.push_back(0);
   producer_.push_back(nullptr);
   is_input_.push_back(false);
+  constant_.push_back(nullptr);
   return id;
 }
 
 ValueId Local::add_weight(StridedView view, Shape shape) {
   const ValueId id = add_value({view.base.dtype, to_dims(shape)}, nullptr);
-  graph_->initializers.push_back({id, std::move(view), std::move(shape)});
-  remember(graph_->initializers.back());
+  added_->push_back({id, std::move(view), std::move(shape)});
+  remember(added_->back());
   return id;
 }
 
@@ -169,10 +175,17 @@ bool Local::replace(const Node& node, std::span<const ValueId> with) {
   return true;
 }
 
+void Local::take(const Node& producer) {
+  unsorted_taken_.insert(&producer);
+  for (ValueId id : producer.in) {
+    if (id != kAbsent) --uses_[id];
+  }
+}
+
 // --- the walk
 
 void Local::remember(const Initializer& constant) {
-  if (!is_input_[constant.value]) unsorted_constants_.insert_or_assign(constant.value, constant);
+  if (!is_input_[constant.value]) constant_[constant.value] = &constant;
 }
 
 void Local::keep(Node node) {
@@ -201,12 +214,14 @@ void Local::apply(Node& node, std::span<const LocalRule> rules) {
 void Local::run(Graph& graph, std::span<const LocalRule> rules) {
   for (const Initializer& constant : graph.initializers) remember(constant);
   std::deque<Node> done;
+  std::deque<Initializer> added;
   std::vector<Node> nodes = std::move(graph.nodes);
   for (Node& node : nodes) {
     rewriter_.update_inputs(node);
     onnx::for_each_subgraph(node, [&](Graph& inner) { run(inner, rules); });
     graph_ = &graph;
     done_ = &done;
+    added_ = &added;
     is_replaced_ = false;
     if (node.domain.empty()) apply(node, rules);
     if (!is_replaced_) {
@@ -217,7 +232,12 @@ void Local::run(Graph& graph, std::span<const LocalRule> rules) {
       if (id != kAbsent) --uses_[id];
     }
   }
-  graph.nodes.assign(std::make_move_iterator(done.begin()), std::make_move_iterator(done.end()));
+  graph.nodes.clear();
+  for (Node& node : done) {
+    if (!unsorted_taken_.contains(&node)) graph.nodes.push_back(std::move(node));
+  }
+  std::ranges::move(added, std::back_inserter(graph.initializers));
+  for (const Initializer& constant : graph.initializers) remember(constant);
 }
 
 std::size_t apply_rules(onnx::Model& model, std::span<const LocalRule> rules) {
@@ -225,40 +245,6 @@ std::size_t apply_rules(onnx::Model& model, std::span<const LocalRule> rules) {
   local.run(model.graph, rules);
   local.rewriter_.finish();
   return local.changes_;
-}
-
-// --- attributes
-
-std::int64_t int_attribute(const Node& node, std::string_view name, std::int64_t otherwise) {
-  const auto* value = value_of<std::int64_t>(node, name);
-  return value != nullptr ? *value : otherwise;
-}
-
-float float_attribute(const Node& node, std::string_view name, float otherwise) {
-  const auto* value = value_of<float>(node, name);
-  return value != nullptr ? *value : otherwise;
-}
-
-std::optional<Ints> ints_attribute(const Node& node, std::string_view name) {
-  const auto* value = value_of<Ints>(node, name);
-  return value != nullptr ? std::optional(*value) : std::nullopt;
-}
-
-std::string_view text_attribute(const Node& node, std::string_view name,
-                                std::string_view otherwise) {
-  const auto* value = value_of<std::string>(node, name);
-  return value != nullptr ? std::string_view(*value) : otherwise;
-}
-
-void set_attribute(Node& node, onnx::Attribute attribute) {
-  remove_attribute(node, attribute.name);
-  const auto place =
-      std::ranges::lower_bound(node.attrs, attribute.name, {}, &onnx::Attribute::name);
-  node.attrs.insert(place, std::move(attribute));
-}
-
-void remove_attribute(Node& node, std::string_view name) {
-  std::erase_if(node.attrs, [&](const onnx::Attribute& other) { return other.name == name; });
 }
 
 Node make_node(std::string_view op, std::vector<ValueId> in,

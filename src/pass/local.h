@@ -8,8 +8,10 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
+#include "onnx/attributes.h"
 #include "onnx/ir.h"
 #include "pass/rewriter.h"
 
@@ -30,6 +32,9 @@ class Local {
   const onnx::Node* producer(onnx::ValueId id) const;  // any op of ai.onnx
   bool is_used_once(onnx::ValueId id) const;           // outputs of a graph are uses too
   bool is_used(onnx::ValueId id) const;
+  // The op of this graph that computes the value, when nobody else uses it: a rule may `take` it.
+  const onnx::Node* own_producer(onnx::ValueId id) const;
+  const onnx::Node* own_producer(onnx::ValueId id, std::string_view op) const;
   // A constant that nobody can override.
   const onnx::Initializer* constant(onnx::ValueId id) const;
   std::optional<Tensor> content(onnx::ValueId id) const;  // of one of at most 1024 elements
@@ -44,6 +49,8 @@ class Local {
   // Makes these values the results of the node at hand, which goes. False when an output of a graph
   // cannot be one of them. Results that are absent or unused are not looked at.
   bool replace(const onnx::Node& node, std::span<const onnx::ValueId> with);
+  // The node at hand does what its own producer did, which goes.
+  void take(const onnx::Node& producer);
   bool replace(const onnx::Node& node, onnx::ValueId with) { return replace(node, {&with, 1}); }
 
  private:
@@ -58,13 +65,15 @@ class Local {
 
   onnx::Model& model_;
   Rewriter rewriter_;
-  std::vector<std::uint32_t> uses_;          // by value
-  std::vector<const onnx::Node*> producer_;  // by value
-  std::vector<bool> is_input_;               // by value
-  std::unordered_map<onnx::ValueId, onnx::Initializer> unsorted_constants_;
+  std::vector<std::uint32_t> uses_;                 // by value
+  std::vector<const onnx::Node*> producer_;         // by value
+  std::vector<bool> is_input_;                      // by value
+  std::vector<const onnx::Initializer*> constant_;  // by value
+  std::unordered_set<const onnx::Node*> unsorted_taken_;
   std::unordered_map<onnx::ValueId, Tensor> mutable unsorted_contents_;
   onnx::Graph* graph_ = nullptr;
   std::deque<onnx::Node>* done_ = nullptr;
+  std::deque<onnx::Initializer>* added_ = nullptr;  // behind those of the graph
   bool is_replaced_ = false;
   std::size_t changes_ = 0;
 };
@@ -76,15 +85,6 @@ struct LocalRule {
 };
 // `rules` are sorted by op. Returns how many changes they made.
 std::size_t apply_rules(onnx::Model& model, std::span<const LocalRule> rules);
-
-// --- attributes, as rules read them
-std::int64_t int_attribute(const onnx::Node& node, std::string_view name, std::int64_t otherwise);
-float float_attribute(const onnx::Node& node, std::string_view name, float otherwise);
-std::optional<Ints> ints_attribute(const onnx::Node& node, std::string_view name);
-std::string_view text_attribute(const onnx::Node& node, std::string_view name,
-                                std::string_view otherwise);
-void set_attribute(onnx::Node& node, onnx::Attribute attribute);  // keeps them sorted
-void remove_attribute(onnx::Node& node, std::string_view name);
 
 // A node of ai.onnx without results yet.
 onnx::Node make_node(std::string_view op, std::vector<onnx::ValueId> in,

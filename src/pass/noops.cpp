@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "onnx/attributes.h"
 #include "onnx/walk.h"
 #include "pass/pass.h"
 #include "pass/rewriter.h"
@@ -14,10 +15,8 @@ using onnx::TensorType;
 using onnx::ValueId;
 
 bool is_identity_perm(const Node& node, const TensorType* type) {
-  const onnx::Attribute* attr = node.attr("perm");
-  if (attr == nullptr) return type != nullptr && type->shape && type->shape->size() <= 1;
-  const auto* perm = std::get_if<std::vector<std::int64_t>>(&attr->value);
-  if (perm == nullptr) return false;
+  const auto perm = ints_attribute(node, "perm");
+  if (!perm) return type != nullptr && type->shape && type->shape->size() <= 1;
   for (std::size_t i = 0; i < perm->size(); ++i) {
     if ((*perm)[i] != static_cast<std::int64_t>(i)) return false;
   }

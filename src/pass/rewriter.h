@@ -18,6 +18,10 @@ class Rewriter {
   // initializer, a value of an outer graph, or an output itself.
   bool can_replace(onnx::ValueId from, onnx::ValueId to) const;
   bool is_output(onnx::ValueId id) const { return is_output_[id]; }  // of any graph
+  // Whether a node of the graph computes the value.
+  bool is_result_of(onnx::ValueId id, const onnx::Graph& graph) const {
+    return result_of_[id] == &graph;
+  }
   void replace(onnx::ValueId from, onnx::ValueId to);  // only where can_replace() says so
   // What stands for `id` after all replacements so far.
   onnx::ValueId current(onnx::ValueId id) const;

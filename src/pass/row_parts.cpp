@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <span>
 
+#include "onnx/attributes.h"
 #include "onnx/walk.h"
+#include "pass/rewriter.h"
 
 namespace jaxport::pass {
 
@@ -137,9 +139,7 @@ bool RowParts::is_row_wise(const Node& node) const {
 }
 
 bool RowParts::is_along_rows(const Node& norm) const {
-  const onnx::Attribute* axis = norm.attr("axis");
-  if (!axis) return true;
-  const auto at = std::get<std::int64_t>(axis->value);
+  const std::int64_t at = int_attribute(norm, "axis", -1);
   return at == -1 || at + 1 == static_cast<std::int64_t>(known_.rank(norm.in[0]));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "onnx/attributes.h"
 #include "onnx/expr.h"
 #include "target/every_graph.h"
 
@@ -16,14 +17,14 @@ using onnx::Model;
 using onnx::Node;
 using onnx::Value;
 
-// Of the spatial axes: those before, then those behind. nullptr when nothing behind is counted.
-const Ints* counted_padding(const Node& node) {
-  const onnx::Attribute *counts = node.attr("count_include_pad"), *pads = node.attr("pads");
+// Of the spatial axes: those before, then those behind. nullopt when nothing behind is counted.
+std::optional<Ints> counted_padding(const Node& node) {
   const bool is_pool = node.op == "AveragePool" && node.domain.empty();
-  if (!is_pool || !pads || !counts || std::get<std::int64_t>(counts->value) == 0) return nullptr;
-  const auto& sizes = std::get<Ints>(pads->value);
+  if (!is_pool || int_attribute(node, "count_include_pad", 0) == 0) return std::nullopt;
+  const Ints sizes = ints_attribute(node, "pads").value_or(Ints{});
   const auto behind = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
-  return std::any_of(behind, sizes.end(), [](auto size) { return size > 0; }) ? &sizes : nullptr;
+  const bool counts = std::any_of(behind, sizes.end(), [](auto size) { return size > 0; });
+  return counts ? std::optional(sizes) : std::nullopt;
 }
 
 Value with_zeros_around(Builder& op, const Value& x, const Ints& sizes) {
@@ -39,15 +40,14 @@ Value with_zeros_around(Builder& op, const Value& x, const Ints& sizes) {
 
 bool pad_before_averaging(Model& model) {
   return rewrite_every_graph(model, [&](Graph& graph, Builder& op) {
-    const auto is_wrong = [](const Node& node) { return counted_padding(node) != nullptr; };
+    const auto is_wrong = [](const Node& node) { return counted_padding(node).has_value(); };
     if (std::ranges::none_of(graph.nodes, is_wrong)) return false;
     for (Node& node : std::exchange(graph.nodes, {})) {
-      if (const Ints* sizes = counted_padding(node)) {
+      if (const auto sizes = counted_padding(node)) {
         op.set_origin(model.origins[node.origin]);
         node.in[0] = with_zeros_around(op, Value(&op, node.in[0]), *sizes).id();
-        std::erase_if(node.attrs, [](const onnx::Attribute& attr) {
-          return attr.name == "count_include_pad" || attr.name == "pads";
-        });
+        remove_attribute(node, "count_include_pad");
+        remove_attribute(node, "pads");
       }
       graph.nodes.push_back(std::move(node));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/borders.h"
 
+#include "onnx/attributes.h"
 #include "onnx/walk.h"
 
 namespace jaxport::target {
@@ -15,9 +16,7 @@ ValueId at(const std::vector<ValueId>& ids, std::ptrdiff_t index) {
 }
 
 std::ptrdiff_t states_of_scan(const Node& node) {
-  const onnx::Attribute* scanned = node.attr("num_scan_inputs");
-  const auto count = scanned ? std::get<std::int64_t>(scanned->value) : 0;
-  return std::ssize(node.in) - static_cast<std::ptrdiff_t>(count);
+  return std::ssize(node.in) - int_attribute(node, "num_scan_inputs", 0);
 }
 
 }  // namespace

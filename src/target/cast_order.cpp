@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "onnx/attributes.h"
 #include "onnx/expr.h"
 #include "onnx/subgraph.h"
 #include "onnx/walk.h"
@@ -28,8 +29,7 @@ std::size_t rank(const Model& model, ValueId id) {
 
 // What the fusion takes for a product over batches whose matrices the first dim belongs to.
 bool moves_first_dim(const Node& node) {
-  const onnx::Attribute* perm = node.attr("perm");
-  const auto* order = perm ? std::get_if<std::vector<std::int64_t>>(&perm->value) : nullptr;
+  const auto order = ints_attribute(node, "perm");
   return order && order->size() > 2 && (*order)[0] == 1;
 }
 
@@ -91,8 +91,7 @@ class Mover {
   void keep_apart(Graph& graph, Builder& op, const Node& transpose) const {
     op.set_origin(model_.origins[transpose.origin]);
     std::vector<std::int64_t> order{0};
-    const auto& perm = std::get<std::vector<std::int64_t>>(transpose.attr("perm")->value);
-    for (std::int64_t i : perm) order.push_back(i + 1);
+    for (std::int64_t i : *ints_attribute(transpose, "perm")) order.push_back(i + 1);
     const Value more = op.Unsqueeze(Value(&op, transpose.in[0]), op.ints({0}));
     op.Squeeze(op.Transpose(more, onnx::Args{{"perm", order}}), op.ints({0}));
     graph.nodes.back().out = transpose.out;

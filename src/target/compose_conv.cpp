@@ -2,6 +2,7 @@
 // Convolution as a matrix product over the windows of the input.
 #include <limits>
 
+#include "onnx/attributes.h"
 #include "onnx/expr.h"
 #include "target/compose.h"
 
@@ -12,16 +13,6 @@ using onnx::Builder;
 using onnx::Node;
 using onnx::Value;
 using onnx::Values;
-
-Ints ints_attr(const Node& node, std::string_view name, const Ints& otherwise) {
-  const onnx::Attribute* attr = node.attr(name);
-  return attr == nullptr ? otherwise : std::get<Ints>(attr->value);
-}
-
-std::int64_t int_attr(const Node& node, std::string_view name, std::int64_t otherwise) {
-  const onnx::Attribute* attr = node.attr(name);
-  return attr == nullptr ? otherwise : std::get<std::int64_t>(attr->value);
-}
 
 struct Window {
   std::int64_t size, stride, dilation;
@@ -79,16 +70,17 @@ Value padded_to_same(Builder& op, const Value& x, const std::vector<Window>& win
 std::optional<Value> compose_conv(Builder& op, const Node& node) {
   const Value weight(&op, node.in[1]);
   const std::size_t spatial = weight.rank() - 2;
-  const std::int64_t group = int_attr(node, "group", 1), out = weight.shape()[0].value();
-  const Ints strides = ints_attr(node, "strides", Ints(spatial, 1)),
-             dilations = ints_attr(node, "dilations", Ints(spatial, 1));
+  const std::int64_t group = int_attribute(node, "group", 1), out = weight.shape()[0].value();
+  const Ints strides = ints_attribute(node, "strides").value_or(Ints(spatial, 1)),
+             dilations = ints_attribute(node, "dilations").value_or(Ints(spatial, 1));
   std::vector<Window> taps;
   for (std::size_t i = 0; i < spatial; ++i) {
     taps.push_back({weight.shape()[2 + i].value(), strides[i], dilations[i]});
   }
   Value x(&op, node.in[0]);
-  x = node.attr("auto_pad") ? padded_to_same(op, x, taps)
-                            : padded(op, x, ints_attr(node, "pads", Ints(2 * spatial, 0)));
+  x = node.attr("auto_pad")
+          ? padded_to_same(op, x, taps)
+          : padded(op, x, ints_attribute(node, "pads").value_or(Ints(2 * spatial, 0)));
   std::int64_t depth = weight.shape()[1].value();
   for (std::size_t i = 0; i < spatial; ++i) {
     const auto at = static_cast<std::int64_t>(2 + i);

@@ -2,6 +2,7 @@
 // Integer ops whose kernels are wrong for large numbers, by ops whose kernels are right.
 #include <algorithm>
 
+#include "onnx/attributes.h"
 #include "onnx/expr.h"
 #include "target/compose.h"
 #include "target/reduction.h"
@@ -34,16 +35,12 @@ std::optional<Value> extreme(Builder& op, const Node& node, std::string_view fin
 // Where the largest or the smallest element is. TopK has it in integers of 64 bits, which ArgMax
 // takes from ONNX Runtime 1.20 on; of equal elements both find the first.
 std::optional<Value> first_extreme(Builder& op, const Node& node, bool is_largest) {
-  const auto number = [&](std::string_view name, std::int64_t otherwise) {
-    const onnx::Attribute* attr = node.attr(name);
-    return attr == nullptr ? otherwise : std::get<std::int64_t>(attr->value);
-  };
-  if (number("select_last_index", 0) != 0) return std::nullopt;
-  const std::int64_t axis = number("axis", 0);
+  if (int_attribute(node, "select_last_index", 0) != 0) return std::nullopt;
+  const std::int64_t axis = int_attribute(node, "axis", 0);
   const Value x(&op, node.in[0]);
   const Value place =
       op.call_n("TopK", {x, op.ints({1})}, 2, {{"axis", axis}, {"largest", is_largest ? 1 : 0}})[1];
-  return number("keepdims", 1) != 0 ? place : op.Squeeze(place, op.ints({axis}));
+  return int_attribute(node, "keepdims", 1) != 0 ? place : op.Squeeze(place, op.ints({axis}));
 }
 
 // The product along an axis, by a Scan that multiplies. ONNX Runtime refuses a Scan over no steps:

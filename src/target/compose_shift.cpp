@@ -2,6 +2,7 @@
 // Shifts to the right of 32 bits where unsigned numbers are kept as signed ones.
 #include <cmath>
 
+#include "onnx/attributes.h"
 #include "onnx/expr.h"
 #include "target/compose.h"
 
@@ -26,7 +27,7 @@ Value negative_power(Builder& op, const Value& n) {
 // exact in f32, and the two do not meet, because either is 0 or the other a multiple of it.
 std::optional<Value> compose_right_shift(Builder& op, const onnx::Node& node) {
   const Value x(&op, node.in[0]), n(&op, node.in[1]);
-  const bool is_right = std::get<std::string>(node.attr("direction")->value) == "RIGHT";
+  const bool is_right = text_attribute(node, "direction", "") == "RIGHT";
   if (x.dtype() != DType::kU32 || !is_right || op.opset() < 18) return std::nullopt;
   const Value bits = cast(x, DType::kI32), scale = negative_power(op, cast(n, DType::kI32));
   const Value low = cast(op.BitwiseAnd(bits, like(bits, kHalf - 1)), DType::kF32);

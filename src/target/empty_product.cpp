@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "onnx/attributes.h"
 #include "onnx/expr.h"
 #include "onnx/subgraph.h"
 #include "target/every_graph.h"
@@ -23,14 +24,13 @@ using onnx::Value;
 using onnx::ValueId;
 using onnx::Values;
 
-const std::vector<std::int64_t>& order_of(const Node& transpose) {
-  return std::get<std::vector<std::int64_t>>(transpose.attr("perm")->value);
-}
+// Empty when it is not given.
+Ints order_of(const Node& transpose) { return ints_attribute(transpose, "perm").value_or(Ints{}); }
 
 // [1, 2, …, n - 2] and then 0 and n - 1 in either order.
 bool moves_first_dim_into_matrices(const Node& node) {
-  if (node.op != "Transpose" || !node.attr("perm")) return false;
-  const auto& order = order_of(node);
+  if (node.op != "Transpose") return false;
+  const Ints order = order_of(node);
   const auto batch = static_cast<std::int64_t>(order.size()) - 2;
   const auto is_next = [&](std::int64_t i) { return order[i] == i + 1; };
   return batch > 0 && std::ranges::all_of(std::views::iota(std::int64_t{0}, batch), is_next);

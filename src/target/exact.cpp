@@ -68,6 +68,27 @@ Value mend_scatter(Builder& op, const Node& node, const Value& raw) {
   return with_nan(op, maximum, raw, node.op, {0, 2});
 }
 
+bool may_be_nan(const Builder& op, onnx::ValueId id) {
+  if (id == onnx::kAbsent) return false;
+  const Tensor* constant = op.known(id);
+  if (constant == nullptr) return true;
+  for (std::int64_t i = 0; i < constant->size(); ++i) {
+    if (std::isnan(constant->at(i))) return true;
+  }
+  return false;
+}
+
+// Element by element: NaN where one of the operands is.
+Value mend_element(Builder& op, const Node& node, const Value& raw) {
+  Value is_any;
+  for (onnx::ValueId id : node.in) {
+    if (!may_be_nan(op, id)) continue;
+    const Value here = is_nan(Value(&op, id));
+    is_any = is_any ? is_any | here : here;
+  }
+  return is_any ? choose(is_any, kNaN, raw) : raw;
+}
+
 Value mend_pool_of_nan(Builder& op, const Node& node, const Value& raw) {
   return with_nan(op, node, raw, "MaxPool", {0});
 }
@@ -134,10 +155,15 @@ struct Mend {
   Value (*mend)(Builder&, const Node&, const Value& raw);
 };
 constexpr Mend kMends[] = {
+    {"Clip", &KernelFacts::ignores_nan_in_clip, always, mend_element},
+    {"Exp", &KernelFacts::ignores_nan_in_exp, always, mend_element},
+    {"Max", &KernelFacts::ignores_nan_in_clip, always, mend_element},
     {"MaxPool", &KernelFacts::clamps_max_pool, always, mend_pool_of_infinities},
     {"MaxPool", &KernelFacts::ignores_nan_in_max, always, mend_pool_of_nan},
+    {"Min", &KernelFacts::ignores_nan_in_clip, always, mend_element},
     {"ReduceMax", &KernelFacts::ignores_nan_in_max, always, mend_reduce},
     {"ReduceMin", &KernelFacts::ignores_nan_in_max, always, mend_reduce},
+    {"Relu", &KernelFacts::ignores_nan_in_clip, always, mend_element},
     {"ScatterElements", &KernelFacts::ignores_nan_in_max, finds_extreme, mend_scatter},
     {"ScatterND", &KernelFacts::ignores_nan_in_max, finds_extreme, mend_scatter},
     {"Sigmoid", &KernelFacts::has_inexact_sigmoid, is_f32, mend_sigmoid},

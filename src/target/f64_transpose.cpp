@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "onnx/attributes.h"
 #include "onnx/expr.h"
 #include "onnx/walk.h"
 #include "target/every_graph.h"
@@ -34,7 +35,7 @@ bool has_f64_products(const Model& model) {
 
 // A size of 0 in the shape of a Reshape is that of the operand, which may be 0 itself.
 void transpose_with_one_more_dim(Graph& graph, Builder& op, const Node& node) {
-  auto order = std::get<std::vector<std::int64_t>>(node.attr("perm")->value);
+  Ints order = *ints_attribute(node, "perm");
   Dims shape = *op.info(node.in[0]).type->shape;
   std::vector<std::int64_t> kept(order.size(), 0), more = kept;
   more.push_back(1);
@@ -53,7 +54,7 @@ bool keep_f64_transposes(Model& model) {
   if (!has_f64_products(model)) return false;
   return rewrite_every_graph(model, [&](Graph& graph, Builder& op) {
     const auto is_merged = [&](const Node& node) {
-      return is_of_f64(model, node, "Transpose") && node.attr("perm") != nullptr;
+      return is_of_f64(model, node, "Transpose") && ints_attribute(node, "perm").has_value();
     };
     if (std::ranges::none_of(graph.nodes, is_merged)) return false;
     for (Node& node : std::exchange(graph.nodes, {})) {

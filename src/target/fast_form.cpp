@@ -23,10 +23,22 @@ using onnx::Value;
 using onnx::ValueId;
 using MaybeValue = std::optional<Value>;
 
+// Whether it is known that there are fewer elements.
+bool is_few(const Dims& shape, std::int64_t limit) {
+  Dim count = 1;
+  for (const Dim& size : shape) count = count * size;
+  return count.is_static() && count.value() < limit;
+}
+
+// Below these sizes the op takes less time than its form: at 64 elements 0.73 and 0.94 of it, at
+// 1024 elements 1.7 and 2.5 times as long.
+constexpr std::int64_t kFewestOfSoftplus = 256, kFewestOfMish = 128;
+
 // softplus(x) = max(x, 0) + log(1 + e) with e = exp(-|x|). 1 + e is rounded to u, and e - (u - 1)
 // is exactly what was lost: where e is small, the whole logarithm.
 MaybeValue softplus(Builder& op, const Node& node) {
   const Value x(&op, node.in[0]);
+  if (is_few(x.shape(), kFewestOfSoftplus)) return {};
   const Value e = exp(-abs(x)), u = e + 1, lost = e - (u - 1);
   return op.Relu(x) + (log(u) + lost);
 }
@@ -34,6 +46,7 @@ MaybeValue softplus(Builder& op, const Node& node) {
 // tanh(softplus(x)) = w / (w + 2) with w = n (n + 2), n = exp(x), which is 1 from 20 on.
 MaybeValue mish(Builder& op, const Node& node) {
   const Value x(&op, node.in[0]);
+  if (is_few(x.shape(), kFewestOfMish)) return {};
   const Value n = exp(clip(x, -std::numeric_limits<double>::infinity(), 20)), w = n * (n + 2);
   return x * (w / (w + 2));
 }

@@ -41,6 +41,12 @@ struct KernelFacts {
   // ReduceMax, ReduceMin, MaxPool and scatters to a maximum or minimum ignore NaN.
   bool ignores_nan_in_max = false;
 
+  // Max, Min, Clip and Relu may give their other operand for NaN.
+  bool ignores_nan_in_clip = false;
+
+  // Exp gives infinity for NaN.
+  bool ignores_nan_in_exp = false;
+
   // MaxPool gives the lowest number for a window of -inf.
   bool clamps_max_pool = false;
 

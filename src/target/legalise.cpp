@@ -15,12 +15,14 @@
 #include "target/average_pool.h"
 #include "target/cast_order.h"
 #include "target/compose.h"
+#include "target/defined.h"
 #include "target/empty_constant.h"
 #include "target/empty_product.h"
 #include "target/f64_transpose.h"
 #include "target/fast_form.h"
 #include "target/kernels.h"
 #include "target/magnitude.h"
+#include "target/nan_order.h"
 #include "target/neutral.h"
 #include "target/one_element_norm.h"
 #include "target/scale.h"
@@ -99,19 +101,13 @@ class Legaliser {
     Graph& graph;
     Builder& op;
     Scope* outer;
-    std::vector<bool> defined;  // by value
-    bool has(ValueId id) const { return id < defined.size() && defined[id]; }
-    void define(ValueId id) {
-      if (id == kAbsent) return;
-      if (id >= defined.size()) defined.resize(id + 1);
-      defined[id] = true;
-    }
+    Defined defined;
   };
 
   void rewrite(Graph& graph, Builder& op, Scope* outer) {
     Scope scope{graph, op, outer, {}};
-    for (ValueId id : graph.inputs) scope.define(id);
-    for (const onnx::Initializer& constant : graph.initializers) scope.define(constant.value);
+    for (ValueId id : graph.inputs) scope.defined.add(id);
+    for (const onnx::Initializer& constant : graph.initializers) scope.defined.add(constant.value);
     for (Node& node : std::exchange(graph.nodes, {})) {
       onnx::for_each_subgraph(node, [&](Graph& inner) {
         Builder inner_op(op, inner);
@@ -173,22 +169,21 @@ class Legaliser {
   ValueId widened(Scope& scope, ValueId id, const WideForm& form) {
     const auto known = wide_.find({id, form.dtype});
     if (known != wide_.end() && form.code == Code::kCast) return known->second;
-    Scope* owner = &scope;
-    while (owner->outer != nullptr && !owner->has(id)) owner = owner->outer;
-    const Value value(&owner->op, id);
-    if (const Tensor* constant = owner->op.known(value)) {
-      return owner->op.constant(converted(*constant, form)).id();
+    Scope& owner = owner_of(id, scope);
+    const Value value(&owner.op, id);
+    if (const Tensor* constant = owner.op.known(value)) {
+      return owner.op.constant(converted(*constant, form)).id();
     }
     const Value wide = onnx::cast(value, form.dtype);
-    owner->define(wide.id());
-    return form.code == Code::kBiased ? shifted(*owner, wide.id()) : wide.id();
+    owner.defined.add(wide.id());
+    return form.code == Code::kBiased ? shifted(owner, wide.id()) : wide.id();
   }
 
   // Adding the bias turns the order of unsigned numbers into that of signed ones, and back.
   static ValueId shifted(Scope& scope, ValueId id) {
     const Value value(&scope.op, id);
     const Value result = value + bias(value.dtype());
-    scope.define(result.id());
+    scope.defined.add(result.id());
     return result.id();
   }
 
@@ -209,7 +204,7 @@ class Legaliser {
   }
 
   static void append(Scope& scope, Node node) {
-    for (ValueId id : node.out) scope.define(id);
+    for (ValueId id : node.out) scope.defined.add(id);
     scope.graph.nodes.push_back(std::move(node));
   }
 
@@ -313,6 +308,7 @@ bool avoid_faults(Model& model, const Target& target) {
   if (target.runtime == Runtime::kOnnx) return changed;
   if (target.runtime == Runtime::kOpenVino) {
     changed |= fill_empty_constants(model);
+    changed |= compare_by_less(model);
     changed |= order_ties(model);
     return write_scans_as_loops(model) || changed;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "onnx/attributes.h"
 #include "onnx/expr.h"
 #include "onnx/subgraph.h"
 #include "target/every_graph.h"
@@ -18,11 +19,6 @@ using onnx::Node;
 using onnx::Value;
 using onnx::Values;
 
-std::int64_t axis_of(const Node& node) {
-  const onnx::Attribute* axis = node.attr("axis");
-  return axis == nullptr ? -1 : std::get<std::int64_t>(axis->value);
-}
-
 // Whether one of the sizes that are normalised over is known to be more than 1.
 bool may_be_one(const Dims& shape, std::int64_t axis) {
   const auto first = axis < 0 ? shape.end() + axis : shape.begin() + axis;
@@ -33,7 +29,7 @@ bool may_be_one(const Dims& shape, std::int64_t axis) {
 bool is_refused(const Model& model, const Node& node) {
   if (node.op != "LayerNormalization" || !node.domain.empty() || node.out.size() != 1) return false;
   const auto& type = model.values[node.in[0]].type;
-  return type && type->shape && may_be_one(*type->shape, axis_of(node));
+  return type && type->shape && may_be_one(*type->shape, int_attribute(node, "axis", -1));
 }
 
 Value operand(Builder& op, const Node& node, std::size_t i) {
@@ -57,7 +53,8 @@ void guard(Builder& op, const Node& node) {
     const Value scaled = (x - x) * operand(inner, node, 1);
     return {bias ? scaled + bias : scaled};
   };
-  const Value sizes = op.Shape(Value(&op, node.in[0]), onnx::Args{{"start", axis_of(node)}});
+  const Value sizes =
+      op.Shape(Value(&op, node.in[0]), onnx::Args{{"start", int_attribute(node, "axis", -1)}});
   const Value count = sizes.shape()[0].is_one() ? sizes : op.ReduceMax(sizes);
   onnx::unless_zero(op, count - 1, norm, of_one);
 }

@@ -12,6 +12,7 @@
 #include "onnx/check.h"
 #include "onnx/walk.h"
 #include "target/borders.h"
+#include "target/defined.h"
 #include "target/precision_ops.h"
 #include "target/precision_plan.h"
 
@@ -54,13 +55,7 @@ class Rewriter {
   struct Scope {
     Graph& graph;
     Scope* outer;
-    std::vector<bool> defined = {};  // by value
-    bool has(ValueId id) const { return id < defined.size() && defined[id]; }
-    void define(ValueId id) {
-      if (id == kAbsent) return;
-      if (id >= defined.size()) defined.resize(id + 1);
-      defined[id] = true;
-    }
+    Defined defined = {};
   };
 
   bool is_f32(ValueId id) const { return id < is_f32_.size() && is_f32_[id]; }
@@ -71,13 +66,13 @@ class Rewriter {
 
   void rewrite(Graph& graph, Scope* outer, const std::vector<bool>& outputs_are_half) {
     Scope scope{graph, outer};
-    for (ValueId id : graph.inputs) scope.define(id);
+    for (ValueId id : graph.inputs) scope.defined.add(id);
     for (Initializer& constant : graph.initializers) {
-      scope.define(constant.value);
+      scope.defined.add(constant.value);
       if (is_f32(constant.value)) store(constant);
     }
     for (Node& node : std::exchange(graph.nodes, {})) {
-      for (ValueId id : node.out) scope.define(id);
+      for (ValueId id : node.out) scope.defined.add(id);
       origin_ = node.origin;
       if (has_bodies(node)) {
         place_bodies(scope, std::move(node));
@@ -215,8 +210,7 @@ class Rewriter {
 
   ValueId form(Scope& scope, ValueId id, bool half) {
     if (const ValueId known = form_of(id, half); known != kAbsent) return known;
-    Scope* owner = &scope;
-    while (owner->outer != nullptr && !owner->has(id)) owner = owner->outer;
+    Scope& owner = owner_of(id, scope);
     const ValueId wanted = new_value(id, half);
     form_of(id, half) = wanted;
     const auto constant = unsorted_constants_.find(id);
@@ -224,9 +218,9 @@ class Rewriter {
       Initializer rounded = constant->second;
       rounded.value = wanted;
       rounded.view = rounded_view(rounded.view);
-      owner->graph.initializers.push_back(std::move(rounded));
+      owner.graph.initializers.push_back(std::move(rounded));
     } else {
-      owner->graph.nodes.push_back(cast(form_of(id, !half), wanted));
+      owner.graph.nodes.push_back(cast(form_of(id, !half), wanted));
     }
     return wanted;
   }

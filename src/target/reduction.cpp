@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/reduction.h"
 
+#include "onnx/attributes.h"
+
 namespace jaxport::target {
 namespace {
 
@@ -11,7 +13,7 @@ using onnx::Value;
 constexpr int kAxesAreInputs = 18;
 
 std::optional<Ints> axes_of(const Builder& op, const Node& node) {
-  if (const onnx::Attribute* attr = node.attr("axes")) return std::get<Ints>(attr->value);
+  if (auto axes = ints_attribute(node, "axes")) return axes;
   if (node.in.size() < 2 || node.in[1] == onnx::kAbsent) return Ints{};
   const Tensor* known = op.known(node.in[1]);
   if (known == nullptr) return std::nullopt;
@@ -31,8 +33,7 @@ std::optional<Reduction> reduction_of(Builder& op, const Node& node) {
   for (std::int64_t axis = 0; node.in.size() < 2 && !node.attr("axes") && axis < rank; ++axis) {
     axes->push_back(axis);  // no axes: all of them
   }
-  const onnx::Attribute* keep = node.attr("keepdims");
-  return Reduction{x, *axes, keep == nullptr || std::get<std::int64_t>(keep->value) != 0};
+  return Reduction{x, *axes, int_attribute(node, "keepdims", 1) != 0};
 }
 
 Value reduced(Builder& op, std::string_view name, const Value& x, const Ints& axes,

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "onnx/attributes.h"
 #include "onnx/expr.h"
 #include "target/every_graph.h"
 
@@ -35,8 +36,7 @@ class LoopOfScan {
   LoopOfScan(Model& model, Graph& graph, Builder& op, Node scan)
       : model_(model), graph_(graph), op_(op), scan_(std::move(scan)) {
     body_ = std::get<std::shared_ptr<Graph>>(scan_.attr("body")->value);
-    elements_ =
-        static_cast<std::size_t>(std::get<std::int64_t>(scan_.attr("num_scan_inputs")->value));
+    elements_ = static_cast<std::size_t>(int_attribute(scan_, "num_scan_inputs", 0));
     states_ = scan_.in.size() - elements_;
   }
 
@@ -66,8 +66,8 @@ class LoopOfScan {
  private:
   // Axis or direction of operand or result `i`; axes count from the front.
   std::int64_t setting(std::string_view name, std::size_t i) const {
-    const onnx::Attribute* attr = scan_.attr(name);
-    return attr == nullptr ? 0 : std::get<Ints>(attr->value)[i - states_];
+    const auto settings = ints_attribute(scan_, name);
+    return settings ? (*settings)[i - states_] : 0;
   }
 
   ValueId new_value(DType dtype, Dims shape) {

@@ -18,6 +18,9 @@ enum class Runtime : std::uint8_t {
   kOpenVino,        // what its plugin for the CPU computes
   kOnnx,            // whatever the schemas of the opset allow
 };
+// Those with a table of kernels.
+inline constexpr Runtime kRuntimes[] = {Runtime::kOnnxRuntime, Runtime::kOnnxRuntimeWeb,
+                                        Runtime::kOpenVino};
 std::string_view name_of(Runtime runtime);   // as in a target: "onnxruntime-web"
 std::string_view title_of(Runtime runtime);  // as in a message: "ONNX Runtime Web"
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "onnx/attributes.h"
 #include "onnx/expr.h"
 #include "target/every_graph.h"
 
@@ -21,16 +22,11 @@ using onnx::Values;
 
 constexpr std::int64_t kLongestAxis = 46340;  // whose square is an i32
 
-std::int64_t number(const Node& node, std::string_view name, std::int64_t otherwise) {
-  const onnx::Attribute* attr = node.attr(name);
-  return attr == nullptr ? otherwise : std::get<std::int64_t>(attr->value);
-}
-
 bool has_ties(const Model& model, const Node& node) {
   if (node.op != "TopK" || !node.domain.empty() || node.out.size() < 2) return false;
   const auto& type = model.values[node.in[0]].type;
   if (node.out[1] == onnx::kAbsent || !type || !type->shape || type->shape->empty()) return false;
-  const std::int64_t axis = number(node, "axis", -1);
+  const std::int64_t axis = int_attribute(node, "axis", -1);
   const Dim& size = *(axis < 0 ? type->shape->end() + axis : type->shape->begin() + axis);
   return !size.is_static() || (size.value() > 1 && size.value() <= kLongestAxis);
 }
@@ -41,9 +37,9 @@ class Sort {
       : op_(op),
         x_(&op, node.in[0]),
         k_(&op, node.in[1]),
-        axis_((number(node, "axis", -1) + static_cast<std::int64_t>(x_.rank())) %
+        axis_((int_attribute(node, "axis", -1) + static_cast<std::int64_t>(x_.rank())) %
               static_cast<std::int64_t>(x_.rank())),
-        largest_(number(node, "largest", 1)) {}
+        largest_(int_attribute(node, "largest", 1)) {}
 
   // Values and places, the first of equal ones first.
   Values run() {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "onnx/attributes.h"
 #include "onnx/check.h"
 #include "target/kernels.h"
 
@@ -71,10 +72,7 @@ class Signature {
   std::vector<Binding> bindings_;
 };
 
-bool has_reduction(const Node& node) {
-  const onnx::Attribute* attr = node.attr("reduction");
-  return attr != nullptr && std::get<std::string>(attr->value) != "none";
-}
+bool has_reduction(const Node& node) { return text_attribute(node, "reduction", "none") != "none"; }
 
 // ONNX Runtime has these kernels, but they are right only while operands have at most so many bits;
 // with 0 bits they never are.
@@ -135,7 +133,7 @@ OpConduct conduct_of_node(const Node& node) {
   if (!has_reduction(node)) {
     return is_scatter ? OpConduct{node.op, Conduct::kCopies, false} : conduct_of(node.op);
   }
-  const auto& reduction = std::get<std::string>(node.attr("reduction")->value);
+  const std::string_view reduction = text_attribute(node, "reduction", "none");
   if (reduction == "add") return conduct_of("ReduceSum");
   return conduct_of(reduction == "mul" ? "ReduceProd" : "ReduceMax");
 }

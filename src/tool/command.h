@@ -35,9 +35,13 @@ struct ReportArguments {
 };
 
 struct ProfileArguments {
-  std::string model, report;  // no report: a table
+  std::string program, report;  // no report: a table
   int runs = 20;
   std::vector<std::string> sizes;  // "B=8"
+  bool is_function = false;        // else a model
+  // Of a Python function:
+  compile::Choices choices;
+  std::vector<std::string> inputs, params;
 };
 
 struct OrtArguments {

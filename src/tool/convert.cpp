@@ -79,14 +79,7 @@ Run add_convert(CLI::App& command, const PythonSide& python) {
       .add_option("program", a->program,
                   "a Python function, package.module:function, or a .jir file")
       ->required();
-  command
-      .add_option("--input", a->inputs,
-                  "an argument of the function: x:Bx28x28x3, or x:Bx4:int32 with its dtype")
-      ->allow_extra_args(false);
-  command
-      .add_option("--params", a->params, "keyword arguments of the function: deterministic=true")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  add_arguments(command, a->inputs, a->params);
   command.add_flag("--double", a->double_precision, "trace the function with 64-bit types");
   command.add_option("-o,--output", a->output, "the ONNX file to write")->required();
   command.add_flag("--remarks", a->remarks, "say what was raised, and what nearly was and why not");

@@ -128,6 +128,17 @@ void add_options(CLI::App& command, ConvertOptions& options) {
   add_limits(command, options.limits);
 }
 
+void add_arguments(CLI::App& command, std::vector<std::string>& inputs,
+                   std::vector<std::string>& params) {
+  command
+      .add_option("--input", inputs,
+                  "an argument of the function: x:Bx28x28x3, or x:Bx4:int32 with its dtype")
+      ->allow_extra_args(false);
+  command.add_option("--params", params, "keyword arguments of the function: deterministic=true")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
 std::vector<std::string> arguments_of(const ConvertOptions& o) {
   const ConvertOptions usual;
   std::vector<std::string> arguments;

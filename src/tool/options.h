@@ -27,6 +27,9 @@ CLI::Validator above_zero();
 // Adds them to a command; what is given must outlive it.
 void add_choices(CLI::App& command, compile::Choices& choices);
 void add_options(CLI::App& command, ConvertOptions& options);
+// Those of a Python function: --input and --params.
+void add_arguments(CLI::App& command, std::vector<std::string>& inputs,
+                   std::vector<std::string>& params);
 
 // Those that differ from the defaults, such as "--opset=21".
 std::vector<std::string> arguments_of(const ConvertOptions& options);

@@ -57,6 +57,20 @@ int report(const ReportArguments& arguments, const PythonSide& python) {
   return python.report(arguments, data);
 }
 
+int profile(ProfileArguments& arguments, const PythonSide& python) {
+  arguments.is_function = is_python_function(arguments.program);
+  const bool has_more = !arguments.inputs.empty() || !arguments.params.empty() ||
+                        arguments.choices != compile::Choices{};
+  if (!arguments.is_function && has_more) {
+    throw Error("E092", "only --report, --runs and --size are for a finished model")
+        .help("the others say how to convert a Python function, package.module:function");
+  }
+  if (!python.profile) {
+    throw Error("E091", "profile needs ONNX Runtime, which only Python has here").help(kUsePackage);
+  }
+  return python.profile(arguments);
+}
+
 }  // namespace
 
 Run add_report(CLI::App& command, const PythonSide& python) {
@@ -67,35 +81,28 @@ Run add_report(CLI::App& command, const PythonSide& python) {
       ->required();
   command.add_option("-o,--output", a->output, "the page to write, or its data (.json)")
       ->required();
-  command
-      .add_option("--input", a->inputs,
-                  "an argument of the function: x:Bx28x28x3, or x:Bx4:int32 with its dtype")
-      ->allow_extra_args(false);
-  command
-      .add_option("--params", a->params, "keyword arguments of the function: deterministic=true")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command.add_flag("--verify", a->verify, "run the model and the function, and show the errors");
+  add_arguments(command, a->inputs, a->params);
   add_choices(command, a->choices);
+  command.add_flag("--verify", a->verify, "run the model and the function, and show the errors");
   return [a, &python] { return report(*a, python); };
 }
 
 Run add_profile(CLI::App& command, const PythonSide& python) {
   auto a = std::make_shared<ProfileArguments>();
-  command.add_option("model", a->model, "an ONNX file")->required();
+  command
+      .add_option("program", a->program,
+                  "an ONNX file, or a Python function, package.module:function: jax.jit runs "
+                  "beside it")
+      ->required();
   command.add_option("--report", a->report, "the page to write");
   command.add_option("--runs", a->runs, "how often the model is run")
       ->check(above_zero())
       ->capture_default_str();
   command.add_option("--size", a->sizes, "of a symbolic dim: B=8; 1 by default")
       ->allow_extra_args(false);
-  return [a, &python] {
-    if (!python.profile) {
-      throw Error("E091", "profile needs ONNX Runtime, which only Python has here")
-          .help(kUsePackage);
-    }
-    return python.profile(*a);
-  };
+  add_arguments(command, a->inputs, a->params);
+  add_choices(command, a->choices);
+  return [a, &python] { return profile(*a, python); };
 }
 
 }  // namespace jaxport::tool

@@ -17,8 +17,10 @@
 #include "target/cast_order.h"
 #include "target/empty_constant.h"
 #include "target/empty_product.h"
+#include "target/exact.h"
 #include "target/f64_transpose.h"
 #include "target/fast_form.h"
+#include "target/nan_order.h"
 #include "target/neutral.h"
 #include "target/one_element_norm.h"
 #include "target/scale.h"
@@ -133,6 +135,8 @@ struct TargetRewrite {
 constexpr TargetRewrite kRewrites[] = {
     {"legalise",
      [](onnx::Model& model, const target::Target& target) { target::legalise(model, target); }},
+    {"make_exact",
+     [](onnx::Model& model, const target::Target& target) { target::make_exact(model, target); }},
     {"cast_before_transposing",
      [](onnx::Model& model, const target::Target&) { target::cast_before_transposing(model); }},
     {"write_fast_forms",
@@ -149,6 +153,8 @@ constexpr TargetRewrite kRewrites[] = {
      [](onnx::Model& model, const target::Target&) { target::guard_norms_of_one(model); }},
     {"fill_empty_constants",
      [](onnx::Model& model, const target::Target&) { target::fill_empty_constants(model); }},
+    {"compare_by_less",
+     [](onnx::Model& model, const target::Target&) { target::compare_by_less(model); }},
     {"order_ties", [](onnx::Model& model, const target::Target&) { target::order_ties(model); }},
     {"write_scans_as_loops",
      [](onnx::Model& model, const target::Target&) { target::write_scans_as_loops(model); }},

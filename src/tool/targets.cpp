@@ -17,9 +17,6 @@
 namespace jaxport::tool {
 namespace {
 
-constexpr target::Runtime kRuntimes[] = {
-    target::Runtime::kOnnxRuntime, target::Runtime::kOnnxRuntimeWeb, target::Runtime::kOpenVino};
-
 using target::advice;
 using target::Fit;
 using target::Misfit;
@@ -121,7 +118,7 @@ Run add_targets(CLI::App& command, const PythonSide&) {
   return [path, as_json] {
     const onnx::Model model = wire::load(*path);
     std::vector<Fit> fits;
-    for (const Runtime runtime : kRuntimes) fits.push_back(target::fit(model, runtime));
+    for (const Runtime runtime : target::kRuntimes) fits.push_back(target::fit(model, runtime));
     if (*as_json) {
       print_json(fits);
     } else {

@@ -29,6 +29,11 @@ def near_miss(x: jax.Array) -> jax.Array:
     return e / total[:, None]
 
 
+def largest(x: jax.Array, y: jax.Array) -> jax.Array:
+    """In i8, which only newer versions of ONNX Runtime have a kernel for."""
+    return jnp.maximum(x, y) + y
+
+
 def vit(layers: int) -> VisionTransformer:
     return VisionTransformer(width=48, heads=3, layers=layers, rngs=nnx.Rngs(0))
 
@@ -65,6 +70,9 @@ def main() -> None:
     shape = ("B", 16, 4, 32)
     jaxport.to_onnx(attention, [shape] * 3, report=folder / "attention.html")
     jaxport.to_onnx(near_miss, [(4, 4)], report=folder / "near-miss.html")
+    bytes_ = jax.ShapeDtypeStruct((3,), jnp.int8)
+    newest = {"opset": 20, "target": "onnxruntime==1.31"}
+    jaxport.to_onnx(largest, [bytes_, bytes_], report=folder / "newest.html", **newest)
     jaxport.to_onnx(vit(48), images, report=folder / "vit48.html")
     jaxport.to_onnx(large, [("B", 8)], report=folder / "large.html")
     small = vit(3)

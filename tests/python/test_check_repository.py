@@ -59,6 +59,10 @@ def test_a_clean_tree_has_no_findings(check: Callable[..., list[str]]) -> None:
         ("tests/golden/error/a.jir", "// what E998 is about\n", "no test expects E998"),
         ("requirements/docs.txt", "numpy==2.4.7\n", "lacks numpy==2.4.7: make lock"),
         ("requirements/lock/docs.txt", "numpy==2.4.6\n", "lacks numpy==2.4.6: make lock"),
+        ("Makefile", "lock:\n\tpython -m pip install uv==0.13.8\n", "without hashes"),
+        ("tools/x.sh", SPDX + "pip=bin/pip install \\\n  --requirement x.txt\n", "without hashes"),
+        ("tools/x.py", SPDX + 'run([*"-m", "pip", "install", x])\n', "without hashes"),
+        ("tools/x.py", SPDX + 'run(["npm", "install", x])\n', "without hashes"),
         ("src/low/c.cpp", SPDX + '#include "high/b.h"\n', "does not name high in its USES"),
         ("src/low/c.cpp", SPDX + "#include <iostream>\n", "only src/tool/ prints"),
         ("src/low/c.cpp", SPDX + "#include <protozero/types.hpp>\n", "includes protozero"),
@@ -78,6 +82,13 @@ def test_a_breach_is_found(
 ) -> None:
     (finding,) = check({name: text})
     assert expected in finding
+
+
+def test_installing_with_hashes_is_fine(check: Callable[..., list[str]]) -> None:
+    make = "PIP_INSTALL := -m pip install --quiet\n\npython $(PIP_INSTALL) --require-hashes -r $<\n"
+    make += "python $(PIP_INSTALL) --no-deps build/wheel/jaxport-*.whl\nnpm ci\n"
+    shell = SPDX + "python -m pip install --quiet \\\n  --require-hashes -r x.txt\n"
+    assert check({"Makefile": make, "tools/x.sh": shell}) == []
 
 
 def test_a_rule_without_documentation_is_found(check: Callable[..., list[str]]) -> None:

@@ -38,6 +38,14 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
         exec(compile("\n" * line + code, str(page), "exec"), names)
 
 
+def test_every_example_is_in_the_table_of_examples():
+    folder = ROOT / "examples"
+    programs = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
+    programs |= {f"{path.parent.name}/" for path in folder.glob("*/__main__.py")}
+    table = (DOCS / "examples.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) == programs
+
+
 def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
     listed = set(re.findall(r"[\w/-]+\.md", navigation))

@@ -3,12 +3,17 @@
 
 import importlib
 import importlib.util
+import json
+import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+ROOT = Path(__file__).parents[2]
 
 
 def results_of(name):
@@ -18,6 +23,28 @@ def results_of(name):
 def ops_of(graph):
     bodies = [a.g for node in graph.node for a in node.attribute if a.HasField("g")]
     return {node.op_type for node in graph.node}.union(*map(ops_of, bodies))
+
+
+def test_the_demo_ends_with_commands_that_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    results_of("demo")
+    said = capsys.readouterr().out
+    for name in ("NNX vision transformer", "Equinox MLP", "plain function"):
+        assert name in said
+    page = tmp_path / "build" / "demo" / "vision_transformer.html"
+    assert page.as_uri() in said
+    (text,) = re.findall(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)
+    data = json.loads(text)
+    assert data["verification"]["verdict"] == "same"
+    assert any(error["relative"] > 0 for error in data["errors"])
+
+    commands = re.findall(r"^  (\S*jaxport .*)$", said, re.MULTILINE)
+    assert [shlex.split(command)[1] for command in commands] == ["convert", "targets", "report"]
+    for command in commands:
+        subprocess.run(shlex.split(command), check=True, timeout=120)
+    assert page.with_name("similarity.onnx").is_file()
+    assert "similarity" in page.with_name("similarity.html").read_text(encoding="utf-8")
 
 
 def test_a_decoder_says_the_same_words():
@@ -64,7 +91,7 @@ def has_header():
 @pytest.mark.skipif(not has_header(), reason="libonnxruntime-dev is missing; make test-cpp has it")
 def test_a_program_in_cpp(tmp_path):
     importlib.import_module("examples.cpp.__main__").write(tmp_path)
-    script = Path(__file__).parents[2] / "examples" / "cpp" / "run.sh"
+    script = ROOT / "examples" / "cpp" / "run.sh"
     subprocess.run([script, tmp_path], check=True)
 
 

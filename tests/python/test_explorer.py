@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import jax
@@ -131,10 +133,25 @@ def test_nodes_that_the_target_made_say_so():
     assert made["Cast"] == "target"
 
 
-def test_runtimes_are_those_of_the_command():
+def test_runtimes_are_those_of_the_command(tmp_path):
+    """Also where they differ: JavaScript has no bfloat16, ONNX Runtime and OpenVINO have."""
+    model, data = explored(jnp.negative, [jax.ShapeDtypeStruct((3,), jnp.bfloat16)])
+    model.save(tmp_path / "m.onnx")
+    said = json.loads(run(tmp_path, "targets", "m.onnx", "--json").stdout)
+    names = {"ONNX Runtime": "onnxruntime", "ONNX Runtime Web": "onnxruntime-web"}
+    assert len(data["runtimes"]) == 3
+    for runtime in data["runtimes"]:
+        of_command = said[names.get(runtime["name"], runtime["name"].lower())]
+        loads = [not misfits for misfits in of_command.values()]
+        assert [not version["misfits"] for version in runtime["versions"]] == loads
+        assert bool(runtime["needs"]) == loads[-1]
+        assert runtime["needs"] or runtime["name"] == "ONNX Runtime Web"
+
+
+def test_a_runtime_that_is_too_old_says_what_to_change():
     _, data = explored(*PROGRAMS["attention"])
-    assert data["runtimes"]["needs"] == "1.23"
-    assert "--opset auto" in data["runtimes"]["advice"]
+    assert data["runtimes"][0]["needs"] == "1.23"
+    assert "--opset auto" in data["runtimes"][0]["advice"]
 
 
 def data_of_page(text):
@@ -253,6 +270,29 @@ def test_the_command_profiles(tmp_path):
     assert "E092" in bad.stderr
 
 
+def test_the_command_profiles_a_function_beside_jax(tmp_path):
+    """The inputs in any order, a keyword argument, and choices of the conversion."""
+    (tmp_path / "program.py").write_text(
+        "import jax.numpy as jnp\n\n\n"
+        "def net(x, y, *, scale=1.0):\n    return jnp.tanh(x @ y.T) * scale\n"
+    )
+    arguments = ("--input", "y:5x4", "--input", "x:Bx4", "--params", "scale=0.5", "--opset", "20")
+    times = ("--size", "B=8", "--runs", "2", "--report", "p.html")
+    done = run(tmp_path, "profile", "program:net", *arguments, *times)
+    assert done.returncode == 0, done.stderr
+    assert "jax.jit" in done.stdout
+    assert "program.py:5" in done.stdout
+    data = data_of_page((tmp_path / "p.html").read_text())
+    assert data["model"]["opset"] == 20
+    assert data["files"][0]["lines"][3].startswith("def net(x, y")
+    assert data["profile"]["sizes"] == {"B": 8}
+    assert data["profile"]["jax"] > 0
+    assert "program" in data
+    bad = run(tmp_path, "profile", "program:none", "--input", "x:Bx4")
+    assert bad.returncode == 2
+    assert "has no 'none'" in bad.stderr
+
+
 def test_profiles_have_nodes_lines_and_jax():
     def net(x):
         y = jnp.tanh(x @ jnp.ones((64, 64)))
@@ -279,6 +319,59 @@ def test_a_model_has_a_picture_of_itself():
     assert "queries: f32[B,8,2,16]" in text
     assert "<svg" in text
     assert "Attention" in text
+
+
+def test_a_model_says_in_one_line_what_it_is():
+    model = jaxport.to_onnx(attention, [("B", 8, 2, 16)] * 3, return_mode="model")
+    inputs = ", ".join(f"{name}: f32[B,8,2,16]" for name in ("queries", "keys", "values"))
+    output = model.interface()["outputs"][0][0]
+    (count,) = (model.stats()["nodes"],)
+    text = f"<jaxport.Model attention({inputs}) -> ({output}: f32[B,8,2,16]), {count} nodes, "
+    assert repr(model).startswith(text)
+    weights = np.ones((1000, 500), np.float32)
+
+    def many(*rows):
+        return sum(rows) @ weights
+
+    model = jaxport.to_onnx(many, [(1000,)] * 9, return_mode="model")
+    assert "f32[1000], 5 more) -> (" in repr(model)
+    assert repr(model).endswith(" nodes, 2 MB of weights>")
+    assert "\n" not in repr(model)
+
+
+def notebooks():
+    class ZMQInteractiveShell:
+        """Jupyter's."""
+
+    class Shell(ZMQInteractiveShell):
+        """Colab's."""
+
+    class TerminalInteractiveShell:
+        """No notebook."""
+
+    shells = [(ZMQInteractiveShell(), True), (Shell(), True), (TerminalInteractiveShell(), False)]
+    for shell, is_notebook in [*shells, (None, False)]:
+        module = types.SimpleNamespace(get_ipython=lambda shell=shell: shell)
+        yield pytest.param("IPython", module, is_notebook, id=type(shell).__name__)
+    for is_notebook in (True, False):
+        module = types.SimpleNamespace(running_in_notebook=lambda answer=is_notebook: answer)
+        yield pytest.param("marimo", module, is_notebook, id=f"marimo {is_notebook}")
+
+
+@pytest.mark.parametrize(("package", "module", "is_notebook"), list(notebooks()))
+def test_show_is_a_frame_in_notebooks(package, module, is_notebook, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, module)
+    monkeypatch.delitem(sys.modules, {"IPython": "marimo", "marimo": "IPython"}[package], False)
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    shown = jaxport.to_onnx(jnp.sin, [(3,)], return_mode="model").show(height=300)
+    assert bool(opened) != is_notebook
+    if is_notebook:
+        frame = shown._repr_html_()
+        assert frame.startswith("<iframe srcdoc=")
+        assert "height:300px" in frame
+        (page_text,) = re.findall(r'srcdoc="([^"]*)"', frame)
+        assert data_of_page(html.unescape(page_text))["nodes"][0]["op"] == "Sin"
 
 
 def test_show_opens_the_browser_outside_of_notebooks(monkeypatch):

@@ -28,6 +28,26 @@ def test_what_a_model_requires():
     assert model.requires == "openvino>=2026.4"
 
 
+def test_nan_is_compared_by_less():
+    x = np.array([np.nan, 1, -1], np.float32)
+    ops, _ = exported(lambda x: (x > 0, x >= 0, x < 0), x)
+    assert sorted(ops) == ["Less", "Less", "LessOrEqual"]
+
+
+def test_exact_models_keep_nan():
+    def fn(x, y):
+        return x.max(), jnp.maximum(x, y), jax.nn.relu(y), jnp.exp(x), jnp.clip(y, x, 1.0)
+
+    x, y = np.array([[np.nan, 1, -1, 2], [1, np.nan, 3, 0.5]], np.float32)
+    inputs = [x, y]
+    model = jaxport.to_onnx(fn, inputs, target="openvino", exact=True)
+    ops = [node.op_type for node in model.graph.node]
+    assert ops.count("IsNaN") >= 2
+    results = runtime.run(runtime.open_session(model), inputs)
+    for have, want in zip(results.values(), fn(x, y), strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-6)
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_loops_that_collect(reverse):
     def running(xs, scale):

@@ -85,3 +85,13 @@ def test_what_reaches_users_has_to_be_permissive(monkeypatch: pytest.MonkeyPatch
     refused = list(check_licences.refused())
     assert "somelib 1.0, in the wheel: MPL-2.0" in refused
     assert any(line.startswith("jaxlib ") and "needed by the wheel" in line for line in refused)
+
+
+def test_packages_of_npm_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = check_licences.of_node()
+    assert {name for name, _, _, shipped in packages if shipped} >= {"@dagrejs/dagre", "esbuild"}
+    assert any(name == "onnxruntime-web" and not shipped for name, _, _, shipped in packages)
+    page = [("dagre", "1.0", "MPL-2.0", True), ("axe", "1.0", "MPL-2.0", False)]
+    monkeypatch.setattr(check_licences, "of_node", lambda: page)
+    assert "dagre 1.0, of npm: MPL-2.0" in list(check_licences.refused())
+    assert "axe 1.0, of npm: MPL-2.0" not in list(check_licences.refused())

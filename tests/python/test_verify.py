@@ -503,7 +503,17 @@ def test_check_has_exit_codes(certified):
     assert code(path, "--certificate", path) == 2
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 2, "model_sha256": ""}'])
+NO_CERTIFICATES = {
+    "nothing": "",
+    "no fields": "{}",
+    "a list": "[]",
+    "another version": '{"format": 2, "model_sha256": ""}',
+    "deep": "[" * 100_000,
+    "no table of files": '{"format": 1, "model_sha256": "", "external_sha256": 0}',
+}
+
+
+@pytest.mark.parametrize("text", NO_CERTIFICATES.values(), ids=NO_CERTIFICATES)
 def test_what_is_no_certificate_is_an_error(text, tmp_path):
     (tmp_path / "c.json").write_text(text)
     with pytest.raises(jaxport.ConversionError) as caught:

@@ -81,6 +81,34 @@ def test_bfloat16_crosses_the_border_as_f32(tmp_path):
     assert fits, message
 
 
+def test_exact_models_mend_the_same_kernels_as_for_the_native_runtime():
+    ops = {
+        target: [node.op_type for node in jaxport.to_onnx(
+            lambda x: (x.max(-1), jnp.tanh(x), jnp.where(x < 0, x, 1)), [(2, 3)],
+            exact=True, target=target,
+        ).graph.node]
+        for target in ("onnxruntime", "onnxruntime-web")
+    }  # fmt: skip
+    assert "IsNaN" in ops["onnxruntime"]
+    assert ops["onnxruntime-web"] == ops["onnxruntime"]
+
+
+@needs_web
+def test_exact_models_keep_nan_and_signs(tmp_path):
+    x = np.array([[-0.0, 1, np.nan], [-40, 2, -1e-37]], np.float32)
+
+    def fn(x):
+        return x.max(-1), 1 / jnp.where(x < 1, x, 2.0), jax.nn.sigmoid(x), jnp.tanh(x), jnp.sign(x)
+
+    fits, message = jaxport.allclose_onnxruntime_web(
+        saved(tmp_path, fn, [(2, 3)], exact=True), [x], rtol=1e-6, atol=0
+    )
+    assert fits, message
+    # The same kernels in both: what they give must be JAX's, too.
+    fits, message = jaxport.allclose(fn, tmp_path / "model.onnx", [x], rtol=1e-6, atol=0)
+    assert fits, message
+
+
 def test_the_mode_is_a_target(tmp_path):
     inputs = [jax.ShapeDtypeStruct((3,), jnp.bfloat16)]
     wanted = {"onnxruntime": "onnxruntime-web>=1.23", "onnxruntime>=1.28": "onnxruntime>=1.28"}

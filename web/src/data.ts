@@ -61,7 +61,8 @@ export interface EquationData {
 }
 
 export interface RuntimeData {
-  needs: string;
+  name: string;
+  needs: string; // the first version from which on all load the model; "" if the newest does not
   versions: { version: string; misfits: [what: string, where: string][] }[];
   notes: string[];
   advice: string;
@@ -123,7 +124,7 @@ export interface PageData {
   values: ValueData[];
   nodes: NodeData[];
   sources: string[];
-  runtimes: RuntimeData;
+  runtimes: RuntimeData[];
   program?: Marked;
   raised?: Marked;
   equations?: EquationData[];

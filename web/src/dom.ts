@@ -14,6 +14,20 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+export function link(text: string, act: () => void): HTMLElement {
+  const button = el("button", { type: "button", class: "link" }, text);
+  button.addEventListener("click", act);
+  return button;
+}
+
+export function card(title: string, ...children: (Node | string)[]): HTMLElement {
+  return el("section", { class: "card" }, el("h2", {}, title), ...children);
+}
+
+export function list(lines: string[]): HTMLElement {
+  return el("ul", {}, ...lines.map((line) => el("li", {}, line)));
+}
+
 export function escaped(text: string): string {
   return text
     .replaceAll("&", "&amp;")

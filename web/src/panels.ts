@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages beside the explorer: totals, runtimes, verification, profile.
+// The pages beside the explorer: totals, verification, profile.
 import type { NodeError, PageData } from "./data.ts";
-import { count, el, seconds, short } from "./dom.ts";
+import { card, count, el, link, list, seconds, short } from "./dom.ts";
 import { totalsOf } from "./totals.ts";
 import { type Group, Tree } from "./tree.ts";
 
@@ -66,16 +66,6 @@ function sortable(columns: Column[], rows: number, first: number): HTMLElement {
 
 function range(end: number): number[] {
   return Array.from({ length: end }, (_, i) => i);
-}
-
-function link(text: string, act: () => void): HTMLElement {
-  const button = el("button", { type: "button", class: "link" }, text);
-  button.addEventListener("click", act);
-  return button;
-}
-
-function card(title: string, ...children: (Node | string)[]): HTMLElement {
-  return el("section", { class: "card" }, el("h2", {}, title), ...children);
 }
 
 // The groups of a model, the outer ones first; of long lists their parts.
@@ -192,76 +182,6 @@ function totalsTable(
 
 function fact(name: string, value: string): HTMLElement {
   return el("div", { class: "fact" }, el("strong", {}, value), el("span", {}, name));
-}
-
-function list(lines: string[]): HTMLElement {
-  return el("ul", {}, ...lines.map((line) => el("li", {}, line)));
-}
-
-export function runtimesPanel({ data, onNode }: PanelOptions): HTMLElement {
-  const { needs, versions, notes, advice } = data.runtimes;
-  const cells = versions.map(({ version, misfits }) => {
-    const good = misfits.length === 0;
-    const title = good ? "has kernels for every node" : (misfits[0]?.join(" at ") ?? "");
-    const text = el("span", {}, good ? "✓" : "✗");
-    return el("div", { class: `version ${good ? "good" : "bad"}`, title }, version, text);
-  });
-  const nodeByName = new Map(data.nodes.map((node, i) => [node.name, i]));
-  const problems = new Map<string, { where: string; versions: string[] }>();
-  for (const { version, misfits } of versions) {
-    for (const [what, where] of misfits) {
-      const known = problems.get(`${what}\n${where}`) ?? { where, versions: [] };
-      known.versions.push(version);
-      problems.set(`${what}\n${where}`, known);
-    }
-  }
-  const rows = [...problems].map(([key, { where, versions: in_ }]) => {
-    const name = /node '(.*)'/.exec(where)?.[1] ?? "";
-    const node = nodeByName.get(name);
-    const place = node === undefined ? where : link(name, () => onNode(node));
-    return el(
-      "tr",
-      {},
-      el("td", {}, in_.length > 1 ? `${in_[0]} to ${in_.at(-1)}` : (in_[0] ?? "")),
-      el("td", {}, key.split("\n")[0] ?? ""),
-      el("td", {}, place),
-    );
-  });
-  const verdict = needs
-    ? `Every version from ${needs} on has kernels for all nodes.`
-    : "The newest version that jaxport knows lacks kernels for this model.";
-  return el(
-    "div",
-    { class: "panel" },
-    card(
-      "ONNX Runtime",
-      el("p", { class: needs ? "verdict good" : "verdict bad" }, verdict),
-      el("div", { class: "versions" }, ...cells),
-      advice ? el("p", { class: "advice" }, `What to change: ${advice}`) : "",
-      notes.length ? list(notes) : "",
-    ),
-    ...(rows.length
-      ? [
-          card(
-            "What is in the way",
-            el(
-              "div",
-              { class: "scroll" },
-              el(
-                "table",
-                {},
-                el(
-                  "thead",
-                  {},
-                  el("tr", {}, ...["versions", "what", "where"].map((t) => el("th", {}, t))),
-                ),
-                el("tbody", {}, ...rows),
-              ),
-            ),
-          ),
-        ]
-      : []),
-  );
 }
 
 export function verificationPanel(options: PanelOptions): HTMLElement {

@@ -3,6 +3,7 @@
 // screenshots go there, too.
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
@@ -185,6 +186,26 @@ test("totals, runtimes, verification and profile", async () => {
   await finish(page);
 });
 
+test("each runtime says which versions load the model, and which node others lack", async () => {
+  const page = await open("newest.html");
+  await page.locator('[data-tab="runtimes"]').click();
+  await drawn(page);
+  const cards = page.locator('[data-view="runtimes"] .card');
+  assert.deepEqual(await cards.locator("h2").allInnerTexts(), [
+    "ONNX Runtime",
+    "ONNX Runtime Web",
+    "OpenVINO",
+  ]);
+  assert.match(await cards.nth(0).innerText(), /from 1\.24 on.*What to change: .*1\.23/s);
+  assert.match(await cards.nth(1).innerText(), /from 1\.24 on/);
+  assert.equal(await cards.nth(2).locator("table").count(), 0);
+  await page.screenshot({ path: join(folder, "newest.png") });
+  await cards.nth(0).locator("td button", { hasText: "Max" }).first().click();
+  await drawn(page);
+  assert.deepEqual(await page.locator(".box.chosen .op").allTextContents(), ["Max"]);
+  await finish(page);
+});
+
 test("dark as the system is, and by a key", async () => {
   const page = await open("vit.html", { dark: true });
   const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -289,6 +310,116 @@ function poorContrast(): string[] {
   }
   return [...poor].slice(0, 5);
 }
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+// What axe-core complains about: names, roles, landmarks, contrast.
+async function complaints(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    interface Found {
+      violations: { id: string; nodes: { html: string }[] }[];
+    }
+    const { run } = (window as unknown as { axe: { run: () => Promise<Found> } }).axe;
+    const { violations } = await run();
+    return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 160)}`);
+  });
+}
+
+test("axe-core finds nothing in any tab, light and dark, wide and narrow", async () => {
+  for (const look of [{}, { dark: true }, { width: 390, height: 780 }]) {
+    const page = await open("vit.html", look);
+    const check = async (what: string) => {
+      await drawn(page);
+      assert.deepEqual(await complaints(page), [], `${what} ${JSON.stringify(look)}`);
+    };
+    await check("the graph");
+    if (!look.width) {
+      await choose(page, "source", "self.attention");
+      await check("a chosen line");
+    }
+    await press(page, "/");
+    await page.keyboard.type("mlp");
+    await check("the search");
+    await press(page, "Escape");
+    for (const tab of ["totals", "runtimes", "verification", "profile"]) {
+      await page.locator(`[data-tab="${tab}"]`).click();
+      await check(tab);
+    }
+    await finish(page);
+  }
+});
+
+test("the tab key reaches every control, and the focus can be seen", async () => {
+  const page = await open("vit.html");
+  await page.locator(".box").first().click();
+  await page.evaluate(() => (document.activeElement as HTMLElement).blur());
+  const reached = new Set<string>();
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press("Tab");
+    const [name, outline] = await page.evaluate(() => {
+      const element = document.activeElement as HTMLElement;
+      const label = element.getAttribute("aria-label") ?? element.textContent ?? "";
+      return [label, getComputedStyle(element).outlineStyle] as const;
+    });
+    assert.notEqual(outline, "none", `the focus on ${name} cannot be seen`);
+    reached.add(name);
+  }
+  for (const wanted of [
+    "Explore",
+    "search nodes, layers and lines",
+    "light or dark",
+    "Source",
+    "width of Source",
+    "jaxpr",
+    "Raised",
+    "next match",
+    "Graph: arrows walk the nodes, Enter opens a layer",
+    "zoom in (+)",
+    "close",
+  ])
+    assert.ok(reached.has(wanted), `the tab key does not reach ${wanted}: ${[...reached].join()}`);
+  await finish(page);
+});
+
+test("arrows walk the tabs, move borders, and name the line they are on", async () => {
+  const page = await open("vit.html");
+  const tab = page.locator('[role="tab"][aria-selected="true"]');
+  await tab.focus();
+  await press(page, "ArrowRight");
+  assert.equal(await tab.innerText(), "Totals");
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "tab-totals");
+  assert.ok(await page.locator("#view-totals").isVisible());
+  await press(page, "ArrowLeft");
+  await press(page, "ArrowLeft");
+  assert.equal(await tab.innerText(), "Profile");
+  await press(page, "Home");
+
+  const pane = page.locator(".pane.source");
+  const before = (await pane.boundingBox())?.width ?? 0;
+  await page.locator('[aria-label="width of Source"]').focus();
+  await press(page, "ArrowRight");
+  assert.ok(((await pane.boundingBox())?.width ?? 0) > before);
+
+  await press(page, "1");
+  await press(page, "ArrowDown");
+  const active = await page.locator(".pane.source .lines").getAttribute("aria-activedescendant");
+  assert.match((await page.locator(`[id="${active}"]`).getAttribute("class")) ?? "", /cursor/);
+  await press(page, "/");
+  await page.keyboard.type("mlp");
+  await press(page, "ArrowDown");
+  assert.equal(await page.locator(".search input").getAttribute("aria-activedescendant"), "hit-1");
+  await press(page, "Escape");
+
+  await page.locator('[data-tab="totals"]').click();
+  const head = page.locator("th", { hasText: "parameters" }).first();
+  await head.locator("button").click();
+  assert.equal(await head.getAttribute("aria-sort"), "descending");
+  await head.locator("button").click();
+  assert.equal(await head.getAttribute("aria-sort"), "ascending");
+  assert.equal(await page.locator("table").first().locator("th[aria-sort]").count(), 1);
+  await finish(page);
+});
 
 test("a model of another tool shows what there is", async () => {
   const page = await open("plain.html");

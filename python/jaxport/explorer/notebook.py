@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import os
+import sys
 import tempfile
 import webbrowser
 from typing import TYPE_CHECKING, Any
@@ -16,22 +18,50 @@ if TYPE_CHECKING:
     from ..model import Model
 
 _BARS = 8  # ops that the picture shows
+_VALUES = 4  # inputs and outputs that one line shows
 _ROW, _NAME, _WIDTH = 18, 150, 420  # pixels of a bar, of the names, of the picture
 
 
 def show(model: Model, height: int) -> Any:
-    """The page in a frame where IPython runs a notebook, else in the browser."""
+    """The page in a frame where a notebook runs, else in the browser."""
     text = page.html(of_model(model))
     if _is_notebook():
-        from IPython.display import HTML
-
-        return HTML(_frame(text, height))
+        return Frame(text, height)
     folder = tempfile.mkdtemp(prefix="jaxport-")
     path = os.path.join(folder, "report.html")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     webbrowser.open(f"file://{path}")
     return path
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Frame:
+    """A page as the result of a cell: every notebook asks for _repr_html_."""
+
+    page: str
+    height: int
+
+    def _repr_html_(self) -> str:
+        """A frame of its own: nothing of the page reaches the notebook."""
+        return (
+            f'<iframe srcdoc="{html.escape(self.page)}" sandbox="allow-scripts" '
+            f'style="width:100%;height:{self.height}px;border:1px solid #8884;border-radius:8px">'
+            "</iframe>"
+        )
+
+
+def line(model: Model) -> str:
+    """What a terminal shows of a model."""
+    stats = model.stats()
+    sides = []
+    for values in map(model.interface().__getitem__, ("inputs", "outputs")):
+        shown = [f"{name}: {type_}" for name, type_ in values[:_VALUES]]
+        others = len(values) - len(shown)
+        sides.append(", ".join(shown + ([f"{others} more"] if others else [])))
+    count, weights = stats["nodes"], _bytes(stats["initializer_bytes"])
+    size = f"{count:,} node{'' if count == 1 else 's'}, {weights} of weights"
+    return f"<jaxport.Model {model.title}({sides[0]}) -> ({sides[1]}), {size}>"
 
 
 def summary(model: Model) -> str:
@@ -74,14 +104,6 @@ def _picture(ops: dict[str, int]) -> str:
     )
 
 
-def _frame(text: str, height: int) -> str:
-    """A frame of its own: nothing of the page reaches the notebook."""
-    return (
-        f'<iframe srcdoc="{html.escape(text)}" sandbox="allow-scripts" '
-        f'style="width:100%;height:{height}px;border:1px solid #8884;border-radius:8px"></iframe>'
-    )
-
-
 def _bytes(number: float) -> str:
     for unit in ("B", "kB", "MB"):
         if number < 1000:
@@ -91,8 +113,11 @@ def _bytes(number: float) -> str:
 
 
 def _is_notebook() -> bool:
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return False
-    return type(get_ipython()).__name__ == "ZMQInteractiveShell"
+    """A package that is not imported runs no notebook."""
+    marimo = sys.modules.get("marimo")
+    if marimo is not None and marimo.running_in_notebook():
+        return True
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    # Colab's shell is a subclass of Jupyter's.
+    return any(base.__name__ == "ZMQInteractiveShell" for base in type(shell).__mro__)

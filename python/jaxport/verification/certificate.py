@@ -116,10 +116,11 @@ def read_certificate(path: str) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _unreadable(path, first_line(error)) from error
     fields = {"external_sha256", "format", "model_sha256"}
-    if not isinstance(data, dict) or not fields <= data.keys() or data["format"] != FORMAT:
+    is_one = isinstance(data, dict) and fields <= data.keys() and data["format"] == FORMAT
+    if not is_one or not isinstance(data["external_sha256"], dict):
         raise _unreadable(path, "it is no certificate of this version")
     return data
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "axis/evaluate/evaluate.h"
+#include "axis/graph/parts.h"
 #include "axis/graph/pattern.h"
 #include "eval/eval.h"
 #include "front/params.h"
@@ -180,14 +181,13 @@ Tensor window(const Evaluation& e, Label from, std::optional<Label> to, std::int
 }
 
 Tensor pick(const Evaluation& e) {
-  return window(e, e.node.role("p")[0], std::nullopt, e.node.get<std::int64_t>("k"), 1);
+  const Pick of = Pick::of(e.node);
+  return window(e, of.along[0], std::nullopt, of.index, 1);
 }
 
 Tensor slice(const Evaluation& e, const DimBindings& bindings) {
-  const Labels& to = e.node.role("o");
-  const Dim& start = e.node.get<Dim>("start");
-  return window(e, e.node.role("i")[0], to.empty() ? std::nullopt : std::optional(to[0]),
-                evaluate(start, bindings), e.node.get<std::int64_t>("stride"));
+  const Slice of = Slice::of(e.node);
+  return window(e, of.from[0], of.target(), evaluate(of.start, bindings), of.stride);
 }
 
 // Joins operands along `along`: with that label first, they follow each other in memory.
@@ -209,10 +209,14 @@ Tensor joined(const Evaluation& e, Label along, const std::vector<std::optional<
   return transposed(all.tensor, order, e);
 }
 
-Tensor concat(const Evaluation& e) { return joined(e, e.node.role("o")[0], piece_labels(e.node)); }
+Tensor concat(const Evaluation& e) {
+  const Concat of = Concat::of(e.node);
+  return joined(e, of.to[0], of.piece_labels());
+}
 
 Tensor stack(const Evaluation& e) {
-  return joined(e, e.node.role("p")[0], std::vector<std::optional<Label>>(e.operands.size()));
+  return joined(e, Stack::of(e.node).along[0],
+                std::vector<std::optional<Label>>(e.operands.size()));
 }
 
 Tensor iota(const Evaluation& e) {

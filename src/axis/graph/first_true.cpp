@@ -2,6 +2,7 @@
 // select_n(argmax(conditions), x0, x1, …), as jnp.select has it: the case of the first condition
 // that is true, x0 when none is.
 #include "axis/graph/expr.h"
+#include "axis/graph/parts.h"
 #include "axis/graph/pattern.h"
 #include "axis/graph/pointwise.h"
 #include "front/params.h"
@@ -51,7 +52,8 @@ Use case_of_first_true(const Call& call) {
   const Use index = unconverted(graph, call[0], count);
   Label along = 0;
   const Use stack = stacked_conditions(graph, index, along);
-  if (!stack || stack.node->edges.size() != count || graph.role(stack, "p") != Labels{along}) {
+  if (!stack || stack.node->edges.size() != count ||
+      Stack::of(graph, stack).along != Labels{along}) {
     return {};
   }
   Use chosen = call[1];

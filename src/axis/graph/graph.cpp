@@ -8,6 +8,7 @@
 
 #include "axis/evaluate/fold.h"
 #include "axis/graph/expr.h"
+#include "axis/graph/parts.h"
 #include "axis/graph/pattern.h"
 #include "axis/graph/store.h"
 #include "jaxport/error.h"
@@ -253,9 +254,8 @@ Split split(const Node& node, const Labels& at) {
   return split;
 }
 
-std::optional<Label> role_at(const Node& node, std::string_view name, const Labels& at) {
-  const Labels& role = node.role(name);
-  return role.empty() ? std::nullopt : std::optional(at[role[0]]);
+std::optional<Label> label_at(std::optional<Label> label, const Labels& at) {
+  return label ? std::optional(at[*label]) : std::nullopt;
 }
 
 Pattern pattern_at(const Pattern& pattern, const Labels& at) {
@@ -281,20 +281,22 @@ Use Graph::remake(const Node& node, std::vector<Use> operands, const Labels& at)
     case Kind::kContract:
       return contract(std::move(operands[0]), std::move(operands[1]), split(node, at).reduced,
                       node.dtype);
-    case Kind::kPick:
-      return pick(std::move(operands[0]), *role_at(node, "p", at), node.get<std::int64_t>("k"));
+    case Kind::kPick: {
+      const Pick of = Pick::of(node);
+      return pick(std::move(operands[0]), at[of.along[0]], of.index);
+    }
     case Kind::kStack:
-      return stack(std::move(operands), *role_at(node, "p", at));
-    case Kind::kSlice:
-      return slice(std::move(operands[0]), *role_at(node, "i", at), role_at(node, "o", at),
-                   node.get<Dim>("start"), node.get<Dim>("limit"),
-                   node.get<std::int64_t>("stride"));
+      return stack(std::move(operands), at[Stack::of(node).along[0]]);
+    case Kind::kSlice: {
+      const Slice of = Slice::of(node);
+      return slice(std::move(operands[0]), at[of.from[0]], label_at(of.target(), at), of.start,
+                   of.limit, of.stride);
+    }
     case Kind::kConcat: {
-      auto pieces = piece_labels(node);
-      for (auto& label : pieces) {
-        if (label) label = at[*label];
-      }
-      return concat(std::move(operands), pieces, *role_at(node, "o", at));
+      const Concat of = Concat::of(node);
+      auto pieces = of.piece_labels();
+      for (auto& label : pieces) label = label_at(label, at);
+      return concat(std::move(operands), pieces, at[of.to[0]]);
     }
     case Kind::kRelayout:
       return relayout(std::move(operands[0]), pattern_at(node.out, at));

@@ -47,16 +47,18 @@ enum class Kind : std::uint8_t {
   kReduce,     // name = reduce_sum, …; reduces the labels of its edge that are not in `out`
   kContract,   // sum over the labels that are not in `out`; both edges have all of those. The
                // order of the operands means nothing: a constant is the second
-  kPick,       // one index of label role "p"; attr k (int)
-  kStack,      // operand i is index i along the new label, role "p"
-  kSlice,      // label role "i" -> label role "o" (absent: size 1); attrs start, limit (Dim),
-               // stride (int)
-  kConcat,     // operand j's label role "i<j>" (absent: size 1) joined into label role "o"
+  kPick,       // one place of a label; this and the next three: see parts.h
+  kStack,      // operand i is place i along a new label
+  kSlice,      // a range of a label as another label, or as size 1
+  kConcat,     // labels of the operands joined into one
   kRelayout,   // makes each result axis one label: the only node whose `out` has products
   kPrim,       // positional primitive: axis i of an operand or result is its i-th non-unit dim in
                // the jaxpr, see PrimInfo; each axis of each edge has a label of its own
   kMacro,      // an op that names labels by their roles: softmax, norm, attention, …
 };
+
+// Such a node does the same whatever the order of its labels, but for those with a role.
+bool treats_labels_alike(Kind kind);
 
 struct Node;
 struct Edge {
@@ -117,9 +119,6 @@ struct Node {
  private:
   [[noreturn]] void no_attr(std::string_view attr_name) const;
 };
-
-// The label of each operand of a kConcat that is joined; nullopt where the operand has size 1.
-std::vector<std::optional<Label>> piece_labels(const Node& concat);
 
 // A reference to a node: which labels of the referring context, mostly the graph, each of its axes
 // runs over. An Edge refers from inside of one node, which numbers its labels from 0; the types

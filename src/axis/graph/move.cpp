@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constructors that take values apart and join them: pick, stack, slice, concat.
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "axis/graph/expr.h"
+#include "axis/graph/parts.h"
 #include "axis/graph/pattern.h"
 #include "axis/graph/store.h"
 
@@ -19,9 +17,8 @@ Use rename(const Use& use, Label from, Label to) {
   return renaming(use);
 }
 
-// True when `label` is the whole axis of use.node that its role `role` stands for.
-bool is_role(const Use& use, std::string_view role, Label label) {
-  const Labels& of_node = use.node->role(role);
+// True when `label` is the whole axis of use.node that runs over the label `of_node` of it.
+bool is_axis(const Use& use, const Labels& of_node, Label label) {
   for (std::size_t axis = 0; axis < use.labels.size(); ++axis) {
     if (use.labels[axis] == Labels{label}) return use.node->out[axis] == of_node;
   }
@@ -35,36 +32,11 @@ struct Range {
   Dim start, limit;
 };
 
-// pick k of p in an axis (p piece): elements k*size(piece) … of that axis.
-std::optional<Range> range_of_part(Graph& graph, const Use& use, Label piece) {
-  Range range{graph.child(use, 0), std::nullopt, 0, 0};
-  const Label picked = graph.role(use, "p")[0];
-  for (Labels& axis : range.base.labels) {
-    auto at = std::ranges::find(axis, picked);
-    if (at == axis.end() || at + 1 == axis.end() || *(at + 1) != piece) continue;
-    const Dim size = graph.size(piece);
-    range.along = graph.label(graph.size(picked) * size);
-    range.start = size * Dim(use.node->get<std::int64_t>("k"));
-    range.limit = range.start + size;
-    *axis.erase(at) = *range.along;
-    return range;
-  }
-  return std::nullopt;
-}
-
 // An operand of a concat as a range of a larger value; `piece` is the label that is joined.
 std::optional<Range> as_range(Graph& graph, const Use& use, std::optional<Label> piece) {
-  const Node& node = *use.node;
-  if (node.kind == Kind::kPick && piece) return range_of_part(graph, use, *piece);
-  if (node.kind == Kind::kPick) {
-    const std::int64_t k = node.get<std::int64_t>("k");
-    return Range{graph.child(use, 0), graph.role(use, "p")[0], k, k + 1};
-  }
-  const bool is_slice = node.kind == Kind::kSlice && node.get<std::int64_t>("stride") == 1;
-  if (!is_slice || piece.has_value() != !node.role("o").empty()) return std::nullopt;
-  if (piece && !is_role(use, "o", *piece)) return std::nullopt;
-  return Range{graph.child(use, 0), graph.role(use, "i")[0], node.get<Dim>("start"),
-               node.get<Dim>("limit")};
+  auto part = part_of(graph, use, piece ? Labels{*piece} : Labels{});
+  if (!part) return std::nullopt;
+  return Range{std::move(part->base), part->whole, part->start, part->limit};
 }
 
 bool continues(const Graph& graph, const Range& first, const Range& second) {
@@ -102,7 +74,7 @@ std::vector<ConcatPart> join_neighbours(Graph& graph, std::vector<ConcatPart> pi
 // The range in the operand of a concat that holds all of it; nullopt when it lies in several.
 std::optional<Range> in_piece(Graph& graph, const Range& range) {
   const Node& concat = *range.base.node;
-  const auto pieces = piece_labels(concat);
+  const auto pieces = Concat::of(concat).piece_labels();
   Dim offset = 0;
   for (std::size_t j = 0; j < pieces.size(); ++j) {
     const Dim end = offset + (pieces[j] ? concat.sizes[*pieces[j]] : 1);
@@ -117,35 +89,31 @@ std::optional<Range> in_piece(Graph& graph, const Range& range) {
   return std::nullopt;
 }
 
+// What a slice takes a range from; nullopt when the slice takes another range.
+std::optional<Range> in_sliced(Graph& graph, const Range& range) {
+  const Slice slice = Slice::of(graph, range.base);
+  if (slice.stride != 1 || slice.to != Labels{*range.along}) return std::nullopt;
+  return Range{graph.child(range.base, 0), slice.from[0], range.start + slice.start,
+               range.limit + slice.start};
+}
+
 // The same elements further down: in the piece of a concat, in what a slice is taken from.
 Range narrowed(Graph& graph, Range range) {
   while (range.along) {
     const Node& node = *range.base.node;
-    if (node.kind == Kind::kConcat && is_role(range.base, "o", *range.along)) {
-      auto piece = in_piece(graph, range);
-      if (!piece) break;
-      range = *std::move(piece);
-    } else if (node.kind == Kind::kSlice && is_role(range.base, "o", *range.along) &&
-               node.get<std::int64_t>("stride") == 1) {
-      const Dim offset = node.get<Dim>("start");
-      range = {graph.child(range.base, 0), graph.role(range.base, "i")[0], range.start + offset,
-               range.limit + offset};
-    } else {
-      break;
+    std::optional<Range> below;
+    if (node.kind == Kind::kConcat && is_axis(range.base, Concat::of(node).to, *range.along)) {
+      below = in_piece(graph, range);
+    } else if (node.kind == Kind::kSlice) {
+      below = in_sliced(graph, range);
     }
+    if (!below) break;
+    range = *std::move(below);
   }
   return range;
 }
 
 }  // namespace
-
-std::vector<std::optional<Label>> piece_labels(const Node& concat) {
-  std::vector<std::optional<Label>> labels(concat.edges.size());
-  for (const auto& [name, role] : concat.roles) {
-    if (name[0] == 'i') labels[std::stoul(name.substr(1))] = role[0];
-  }
-  return labels;
-}
 
 Use Graph::pick(Use operand, Label along, std::int64_t index) {
   if (!contains(operand.flat(), along)) return operand;
@@ -158,7 +126,7 @@ Use Graph::pick(Use operand, Label along, std::int64_t index) {
   along = *range.along;
   index = range.start.value();
   const Node& node = *operand.node;
-  if (node.kind == Kind::kStack && is_role(operand, "p", along)) {
+  if (node.kind == Kind::kStack && is_axis(operand, Stack::of(node).along, along)) {
     return child(operand, static_cast<std::size_t>(index));
   }
   if (node.kind == Kind::kIota && operand.labels[0].size() == 1) {
@@ -167,13 +135,14 @@ Use Graph::pick(Use operand, Label along, std::int64_t index) {
   impl_->mark_picked(operand.node);
   const Labels kept = without(operand.flat(), {along});
   const DType dtype = node.dtype;
+  auto [roles, attrs] = stored(Pick{{along}, index});
   return impl_->make({.kind = Kind::kPick,
                       .name = "pick",
                       .dtype = dtype,
                       .operands = {std::move(operand)},
                       .out = axis_each(kept),
-                      .roles = {{"p", {along}}},
-                      .attrs = {{"k", index}}});
+                      .roles = std::move(roles),
+                      .attrs = std::move(attrs)});
 }
 
 namespace {
@@ -186,12 +155,12 @@ Use slice_of_picks(Graph& graph, const std::vector<Use>& operands, Label along) 
   Ints places;
   for (const Use& operand : operands) {
     if (operand.node->kind != Kind::kPick) return {};
-    const Label mine = graph.role(operand, "p")[0];
-    if (!base) picked = mine;
-    Use value = rename(graph.child(operand, 0), mine, picked);
+    const Pick pick = Pick::of(graph, operand);
+    if (!base) picked = pick.along[0];
+    Use value = rename(graph.child(operand, 0), pick.along[0], picked);
     if (base && !(base == value)) return {};
     base = std::move(value);
-    places.push_back(operand.node->get<std::int64_t>("k"));
+    places.push_back(pick.index);
   }
   const std::int64_t stride = places.size() > 1 ? places[1] - places[0] : 1;
   if (stride < 1) return {};
@@ -241,7 +210,7 @@ Use Graph::stack(std::vector<Use> operands, Label along) {
                       .dtype = dtype,
                       .operands = std::move(operands),
                       .out = axis_each(labels),
-                      .roles = {{"p", {along}}}});
+                      .roles = stored(Stack{{along}}).roles});
 }
 
 Use Graph::slice(Use operand, Label from, std::optional<Label> to, Dim start, Dim limit,
@@ -262,19 +231,16 @@ Use Graph::slice(Use operand, Label from, std::optional<Label> to, Dim start, Di
     return iota(*to, node.dtype) * static_cast<double>(stride) + static_cast<double>(start.value());
   }
   Labels out = without(operand.flat(), {from});
-  Roles roles{{"i", {from}}};
-  if (to) {
-    out.push_back(*to);
-    roles.push_back({"o", {*to}});
-  }
+  if (to) out.push_back(*to);
   const DType dtype = node.dtype;
+  auto [roles, attrs] = stored(Slice{{from}, to ? Labels{*to} : Labels{}, start, limit, stride});
   return impl_->make({.kind = Kind::kSlice,
                       .name = "slice",
                       .dtype = dtype,
                       .operands = {std::move(operand)},
                       .out = axis_each(out),
                       .roles = std::move(roles),
-                      .attrs = {{"limit", limit}, {"start", start}, {"stride", stride}}});
+                      .attrs = std::move(attrs)});
 }
 
 namespace {
@@ -305,8 +271,8 @@ Use Graph::concat(std::vector<Use> operands, const std::vector<std::optional<Lab
                   .name = "concat",
                   .dtype = parts[0].use.node->dtype,
                   .operands = {},
-                  .out = {},
-                  .roles = {{"o", {to}}}};
+                  .out = {}};
+  Concat concat{{}, {to}};
   Labels out{to};
   for (std::size_t j = 0; j < parts.size(); ++j) {
     Use use = std::move(parts[j].use);
@@ -315,12 +281,12 @@ Use Graph::concat(std::vector<Use> operands, const std::vector<std::optional<Lab
       // A label of its own for each piece, whatever the pieces were called.
       joined = {label(size(*piece))};
       use = rename(use, *piece, joined[0]);
-      draft.roles.push_back({fmt::format("i{}", j), joined});
     }
+    concat.pieces.push_back(joined);
     add_new(out, without(use.flat(), joined));
     draft.operands.push_back(std::move(use));
   }
-  std::ranges::sort(draft.roles);
+  draft.roles = stored(concat).roles;
   draft.out = axis_each(out);
   return impl_->make(std::move(draft));
 }

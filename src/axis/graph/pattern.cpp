@@ -12,6 +12,22 @@ Labels flatten(const Pattern& pattern) {
   return flat;
 }
 
+bool treats_labels_alike(Kind kind) {
+  switch (kind) {
+    case Kind::kPointwise:
+    case Kind::kReduce:
+    case Kind::kContract:
+    case Kind::kPick:
+    case Kind::kStack:
+    case Kind::kSlice:
+    case Kind::kConcat:
+    case Kind::kRelayout:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool contains(const Labels& labels, Label label) {
   return std::ranges::find(labels, label) != labels.end();
 }
@@ -41,6 +57,13 @@ Pattern axis_each(const Labels& labels) {
   pattern.reserve(labels.size());
   for (Label label : labels) pattern.push_back({label});
   return pattern;
+}
+
+Pattern dims_of(const Pattern& axes, const Dims& shape) {
+  Pattern dims;
+  std::size_t axis = 0;
+  for (const Dim& size : shape) dims.push_back(size.is_one() ? Labels{} : axes[axis++]);
+  return dims;
 }
 
 bool intersects(const Labels& a, const Labels& b) {

@@ -39,6 +39,8 @@ Labels within(const Labels& labels, const Labels& allowed);   // those in `allow
 Labels without(const Labels& labels, const Labels& removed);  // the others, in order
 void add_new(Labels& labels, const Labels& more);             // appends those it lacks
 Pattern axis_each(const Labels& labels);                      // one axis for each label
+// The labels of each dim of a positional value with these axes: none for unit dims.
+Pattern dims_of(const Pattern& axes, const Dims& shape);
 bool intersects(const Labels& a, const Labels& b);
 // True when the value of the view varies along its dim `dim`: some label there is not a broadcast.
 bool varies(const View& view, std::size_t dim);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "axis/graph/graph.h"
+#include "axis/graph/parts.h"
 #include "axis/graph/pattern.h"
 #include "jaxport/error.h"
 
@@ -93,9 +94,9 @@ class Verifier {
         }
         return require(!inner.empty(), "nothing is summed");
       case Kind::kPick:
-        return require(inner == node.role("p"), "the picked label is not its role");
+        return require(inner == Pick::of(node).along, "the picked label is not its role");
       case Kind::kSlice:
-        return require(inner == node.role("i"), "the sliced label is not its role");
+        return require(inner == Slice::of(node).from, "the sliced label is not its role");
       case Kind::kPrim:
         return check_prim(node);
       default:

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "axis/graph/pattern.h"
 #include "axis/graph/view.h"
 #include "axis/translate/unpad.h"
 
@@ -25,13 +26,13 @@ std::optional<Spread> spread(Graph& graph, const View& padded) {
   if (!pad.is(Kind::kPrim, "pad")) return std::nullopt;
   const Dims &before = pad.prim->in[0].shape, &after = pad.prim->out[0].shape;
   const auto fill = graph.scalar_value(graph.child(padded.use, 1));
-  if (fill != 0 || padded.dims != dims_of(padded.use, after)) return std::nullopt;
+  if (fill != 0 || padded.dims != dims_of(padded.use.labels, after)) return std::nullopt;
   const front::Paddings config = front::PadParams::read(pad.prim->eqn).config;
   const auto pads = [](const front::Padding& padding) { return !does_nothing(padding); };
   if (std::ranges::count_if(config, pads) != 1) return std::nullopt;
   const auto dim = static_cast<std::size_t>(std::ranges::find_if(config, pads) - config.begin());
   const Use operand = graph.child(padded.use, 0);
-  return Spread{{operand, dims_of(operand, before)}, before, dim, config[dim]};
+  return Spread{{operand, dims_of(operand.labels, before)}, before, dim, config[dim]};
 }
 
 // Every second element from `start` on is of the operand.

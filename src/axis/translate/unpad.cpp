@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "axis/graph/pattern.h"
+
 namespace jaxport::axis {
 namespace {
 
@@ -20,13 +22,6 @@ bool is_untouched(const Dim& before, const front::Padding& padding) {
 
 }  // namespace
 
-Pattern dims_of(const Use& use, const Dims& shape) {
-  Pattern dims;
-  std::size_t axis = 0;
-  for (const Dim& size : shape) dims.push_back(size.is_one() ? Labels{} : use.labels[axis++]);
-  return dims;
-}
-
 std::optional<Unpadded> unpadded(Translation& t) {
   const View& padded = t.in[0];
   const Node& pad = *padded.use.node;
@@ -35,7 +30,7 @@ std::optional<Unpadded> unpadded(Translation& t) {
   const auto fill = t.graph.scalar_value(t.graph.child(padded.use, 1));
   const Dims &before = pad.prim->in[0].shape, after = pad.prim->out[0].shape;
   const Use operand = t.graph.child(padded.use, 0);
-  const Pattern source = dims_of(operand, before), seen = dims_of(padded.use, after);
+  const Pattern source = dims_of(operand.labels, before), seen = dims_of(padded.use.labels, after);
   if (!fill || config.size() != seen.size()) return std::nullopt;
   for (std::size_t i = 0; i < seen.size(); ++i) {
     if (seen[i].empty() && !is_untouched(before[i], config[i])) return std::nullopt;

@@ -8,9 +8,6 @@
 
 namespace jaxport::axis {
 
-// The labels of all dims of a positional value; none for unit dims.
-Pattern dims_of(const Use& use, const Dims& shape);
-
 struct Unpadded {
   View view;
   Dims shape;

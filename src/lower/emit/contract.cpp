@@ -119,7 +119,7 @@ void consider_constant_weight(const Emission& e, const Node& node, std::size_t x
   const LabelSet out(node.sizes.size(), node.out);
   std::vector<Arrangement> candidates = e.values.arrangements(edge, node.sizes);
   auto wish = wanted(e, node, out);
-  if (wish && !hint(e, node)->order_only && !has_batch) {
+  if (wish && !wish_for(e, node)->is_for_order() && !has_batch) {
     Arrangement rows = rows_of(*wish, labels.fresh);
     candidates.push_back(with(std::move(rows), labels.contracted.keep(axis::flatten(edge.axes))));
   }

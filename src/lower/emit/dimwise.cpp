@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positional primitives that treat each dim by itself: pad, rev, running sums. They take their
-// first operand in the layout that costs least, and are told the order of its dims.
+#include "lower/emit/dimwise.h"
+
 #include <algorithm>
 
 #include "axis/graph/pattern.h"
 #include "lower/emit/cheapest.h"
-#include "lower/emit/emission.h"
+#include "lower/emit/prim.h"
 
 namespace jaxport::lower {
 
@@ -23,8 +23,8 @@ struct DimLabels {
 
 // nullopt when a dim becomes a unit dim or was one.
 std::optional<DimLabels> labels_dim_by_dim(const axis::Node& node) {
-  DimLabels dims{positional(node.prim->in[0], node.edges[0].axes),
-                 positional(node.prim->out[0], node.out)};
+  DimLabels dims{axis::dims_of(node.edges[0].axes, node.prim->in[0].shape),
+                 axis::dims_of(node.out, node.prim->out[0].shape)};
   for (std::size_t d = 0; d < dims.in.size(); ++d) {
     if (dims.in[d].size() > 1 || dims.in[d].size() != dims.out[d].size()) return std::nullopt;
   }

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 
+#include "axis/graph/pattern.h"
 #include "front/text.h"
 #include "jaxport/error.h"
+#include "lower/emit/prim.h"
 #include "lower/macro/macro.h"
 
 namespace jaxport::lower {
@@ -30,7 +32,7 @@ void define_inputs(Emission& e, const Values& arguments) {
     if (node->kind != Kind::kInput) continue;
     const auto index = static_cast<std::size_t>(node->get<std::int64_t>("index"));
     const front::Type& type = facts.program.inputs[index].type;
-    e.values.define(*node, arguments[index], positional(type, node->out));
+    e.values.define(*node, arguments[index], axis::dims_of(node->out, type.shape));
   }
 }
 
@@ -126,12 +128,12 @@ void set_origin(Emission& e, const Node& node) {
   e.op.set_origin(std::move(origin));
 }
 
-const std::optional<Hint>& hint(const Emission& e, const Node& node) {
-  return e.choice.hints[e.plan.facts.index(&node)];
+const MaybeWish& wish_for(const Emission& e, const Node& node) {
+  return e.choice.wishes[e.plan.facts.index(&node)];
 }
 
 std::optional<Arrangement> wanted(const Emission& e, const Node& node, const LabelSet& labels) {
-  const auto& wish = hint(e, node);
+  const auto& wish = wish_for(e, node);
   if (!wish) return std::nullopt;
   Arrangement result;
   for (const Labels& dim : wish->dims) result.push_back(labels.keep(dim));
@@ -145,7 +147,7 @@ std::optional<Labels> wanted_order(const Emission& e, const Node& node, const La
 }
 
 double regret(const Emission& e, const Node& node, const Arrangement& result) {
-  const auto& wish = hint(e, node);
+  const auto& wish = wish_for(e, node);
   if (!wish) return 0;
   const LabelSet labels(node.sizes.size(), node.out);
   Arrangement have, want;
@@ -156,7 +158,7 @@ double regret(const Emission& e, const Node& node, const Arrangement& result) {
   };
   without_units(result, have);
   without_units(*wanted(e, node, labels), want);
-  if (wish->order_only) {
+  if (wish->is_for_order()) {
     return axis::flatten(have) == axis::flatten(want) ? 0 : kTransposePrice + 0.5;
   }
   if (have == want) return 0;

@@ -2,9 +2,9 @@
 // Emission: axis nodes -> ONNX nodes in topological order, each in the cheapest of its candidate
 // layouts.
 //
-// Candidates of a node are the layouts that its operands already have, plus the hint; the price of
+// Candidates of a node are the layouts that its operands already have, plus the wish; the price of
 // a candidate is what its operands' conversions cost now plus what the conversion of the result to
-// the hint will cost. At equal prices the hint wins: the operands are converted, and other users of
+// the wish will cost. At equal prices the wish wins: the operands are converted, and other users of
 // them find the converted variant.
 #pragma once
 
@@ -42,9 +42,9 @@ Values emit_program(Emission& e, const Values& arguments);
 // Nodes from now on have the origin of `node`.
 void set_origin(Emission& e, const axis::Node& node);
 
-// --- hints
-const std::optional<Hint>& hint(const Emission& e, const axis::Node& node);
-// The hint restricted to `labels`; nullopt without one.
+// --- wishes
+const MaybeWish& wish_for(const Emission& e, const axis::Node& node);
+// The wish restricted to `labels`; nullopt without one.
 std::optional<Arrangement> wanted(const Emission& e, const axis::Node& node,
                                   const LabelSet& labels);
 std::optional<axis::Labels> wanted_order(const Emission& e, const axis::Node& node,
@@ -65,22 +65,11 @@ void emit_slice(Emission& e, const axis::Node& node);
 void emit_stack(Emission& e, const axis::Node& node);
 
 // --- what several of them share
-// The cheapest arrangement of `labels` for operands that broadcast. `order`: that of the hint.
+// The cheapest arrangement of `labels` for operands that broadcast. `order`: that of the wish.
 Arrangement aligned(const Emission& e, const axis::Node& node, const axis::Labels& labels,
                     const std::optional<axis::Labels>& order);
 // All operands of a broadcasting node in one arrangement, without leading unit dims that no operand
 // has.
 std::pair<Values, Arrangement> broadcast_operands(Emission& e, const axis::Node& node);
-
-// The dims of a type in the jaxpr: an axis of the value for each, none for unit dims.
-Arrangement positional(const front::Type& type, const axis::Pattern& axes);
-// How the row wants the operands of a positional primitive, and how it delivers the results.
-Order order_of(const axis::Node& node, const Row& row);
-// The row that lowers the node. A primitive with a lowering of the user has one that is empty.
-const Row& row_for(const Emission& e, const axis::Node& node);
-// Lowers a primitive, by the row or by the user's function.
-Values run_lowering(const Emission& e, const axis::Node& node, const Row& row, Ctx& ctx);
-// Emits a primitive that treats its dims one by one, if its row says so; false otherwise.
-bool emit_dimwise(Emission& e, const axis::Node& node, const Row& row);
 
 }  // namespace jaxport::lower

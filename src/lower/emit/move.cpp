@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "axis/graph/parts.h"
 #include "axis/graph/pattern.h"
 #include "jaxport/error.h"
 #include "lower/emit/cheapest.h"
@@ -10,11 +11,15 @@
 
 namespace jaxport::lower {
 
+using axis::Concat;
 using axis::Edge;
 using axis::Kind;
 using axis::Label;
 using axis::Labels;
 using axis::Node;
+using axis::Pick;
+using axis::Slice;
+using axis::Stack;
 
 namespace {
 
@@ -69,34 +74,26 @@ Dim rest_of(const Labels& dim, Label label, const Dims& sizes) {
   return rest;
 }
 
-std::int64_t pick_index(const axis::Node& node) { return node.get<std::int64_t>("k"); }
-
-// Which part of the operand a pick or slice takes: nodes with equal pieces are siblings.
-AxisPiece taken_piece(const axis::Node& node, std::string_view role) {
-  return label_pieces(node.edges[0].axes, node.sizes)[static_cast<std::size_t>(node.role(role)[0])];
+// Which part of the operand a pick or slice along `label` takes: nodes with equal pieces are
+// siblings.
+AxisPiece taken_piece(const axis::Node& node, const Labels& label) {
+  return label_pieces(node.edges[0].axes, node.sizes)[label[0]];
 }
 
 // Whether every element along the label that `pick` picks from is picked by some node.
 bool picks_all(const Facts& facts, const axis::Node& pick) {
+  const Labels along = Pick::of(pick).along;
   std::vector<std::int64_t> taken;
   for (const Facts::User& user : facts.users(pick.edges[0].node)) {
-    if (user.node && user.node->kind == Kind::kPick && !facts.is_constant(user.node) &&
-        taken_piece(*user.node, "p") == taken_piece(pick, "p")) {
-      taken.push_back(pick_index(*user.node));
+    if (!user.node || user.node->kind != Kind::kPick || facts.is_constant(user.node)) continue;
+    const Pick other = Pick::of(*user.node);
+    if (taken_piece(*user.node, other.along) == taken_piece(pick, along)) {
+      taken.push_back(other.index);
     }
   }
   std::ranges::sort(taken);
   taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
-  return pick.sizes[static_cast<std::size_t>(pick.role("p")[0])] == Dim(std::ssize(taken));
-}
-
-// A range of elements that a slice takes, in the operand's label.
-struct Part {
-  Dim start, limit;
-  std::int64_t stride;
-};
-Part part_of(const axis::Node& slice) {
-  return {slice.get<Dim>("start"), slice.get<Dim>("limit"), slice.get<std::int64_t>("stride")};
+  return pick.sizes[along[0]] == Dim(std::ssize(taken));
 }
 
 // `arrangement` with `label` alone in its dim, in which it comes first.
@@ -116,22 +113,20 @@ struct Tiling {
   std::size_t mine = 0;
 };
 std::optional<Tiling> tiling_of(const Facts& facts, const axis::Node& slice) {
+  const Slice mine = Slice::of(slice);
   std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
   for (const Facts::User& user : facts.users(slice.edges[0].node)) {
-    if (!user.node || user.node->kind != Kind::kSlice || facts.is_constant(user.node) ||
-        !(taken_piece(*user.node, "i") == taken_piece(slice, "i"))) {
-      continue;
-    }
-    const Part part = part_of(*user.node);
+    if (!user.node || user.node->kind != Kind::kSlice || facts.is_constant(user.node)) continue;
+    const Slice part = Slice::of(*user.node);
+    if (!(taken_piece(*user.node, part.from) == taken_piece(slice, mine.from))) continue;
     if (part.stride == 1 && part.start.is_static() && part.limit.is_static()) {
       tiles.emplace_back(part.start.value(), part.limit.value());
     }
   }
   std::ranges::sort(tiles);
   tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
-  const Part part = part_of(slice);
-  const Dim& whole = slice.sizes[static_cast<std::size_t>(slice.role("i")[0])];
-  if (tiles.size() < 2 || part.stride != 1 || !part.start.is_static() || !part.limit.is_static() ||
+  const Dim& whole = slice.sizes[mine.from[0]];
+  if (tiles.size() < 2 || mine.stride != 1 || !mine.start.is_static() || !mine.limit.is_static() ||
       tiles.front().first != 0 || !(Dim(tiles.back().second) == whole)) {
     return std::nullopt;
   }
@@ -139,7 +134,7 @@ std::optional<Tiling> tiling_of(const Facts& facts, const axis::Node& slice) {
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const auto& [first, last] = tiles[i];
     if (i + 1 < tiles.size() && last != tiles[i + 1].first) return std::nullopt;
-    if (first == part.start.value() && last == part.limit.value()) tiling.mine = i;
+    if (first == mine.start.value() && last == mine.limit.value()) tiling.mine = i;
     tiling.sizes.push_back(last - first);
   }
   return tiling;
@@ -147,8 +142,8 @@ std::optional<Tiling> tiling_of(const Facts& facts, const axis::Node& slice) {
 
 // Where ONNX's Slice ends.
 Value end_of(Emission& e, const Node& slice, const Dim& rest) {
-  const Part part = part_of(slice);
-  const Dim& whole = slice.sizes[static_cast<std::size_t>(slice.role("i")[0])];
+  const Slice part = Slice::of(slice);
+  const Dim& whole = slice.sizes[part.from[0]];
   const bool reaches_end = less_equal(whole, part.limit + part.stride - 1) == Truth::kYes;
   if (part.limit.is_static() || !reaches_end) return e.shapes.dim(part.limit * rest);
   return e.op.ints({std::numeric_limits<std::int64_t>::max()});
@@ -157,8 +152,9 @@ Value end_of(Emission& e, const Node& slice, const Dim& rest) {
 // Whether a consumer takes the pick with the unit dim that is left of the dim it picks from: a
 // Concat, or one that wishes this layout.
 bool wants_unit_dim(const Emission& e, const Node& pick, const Arrangement& unit) {
-  const auto& wish = hint(e, pick);
-  if (wish && !wish->order_only && wanted(e, pick, LabelSet(pick.sizes.size(), pick.out)) == unit) {
+  const auto& wish = wish_for(e, pick);
+  if (wish && !wish->is_for_order() &&
+      wanted(e, pick, LabelSet(pick.sizes.size(), pick.out)) == unit) {
     return true;
   }
   return std::ranges::any_of(e.plan.facts.users(&pick), [](const Facts::User& user) {
@@ -174,7 +170,8 @@ void emit_iota(Emission& e, const Node& node) {
 
 void emit_pick(Emission& e, const Node& node) {
   const Edge& edge = node.edges[0];
-  const Label along = node.role("p")[0];
+  const auto [labels, k] = Pick::of(node);
+  const Label along = labels[0];
   std::vector<Arrangement> candidates = e.values.arrangements(edge, node.sizes);
   for (Arrangement& candidate : candidates) {
     const Labels& dim = candidate[dim_with(candidate, along)];
@@ -194,7 +191,6 @@ void emit_pick(Emission& e, const Node& node) {
   const auto physical = static_cast<std::int64_t>(dim_index);
   const Dim rest = rest_of(dim, along, node.sizes),
             count = node.sizes[static_cast<std::size_t>(along)];
-  const std::int64_t k = pick_index(node);
   if (const Arrangement unit = renamed(best, along, std::nullopt);
       dim.size() == 1 && wants_unit_dim(e, node, unit)) {
     const Value part = e.op.Slice(x, e.op.ints({k}), e.op.ints({k + 1}), e.op.ints({physical}));
@@ -223,10 +219,9 @@ void emit_pick(Emission& e, const Node& node) {
 
 void emit_slice(Emission& e, const Node& node) {
   const Edge& edge = node.edges[0];
-  const Label from = node.role("i")[0];
-  const Labels& target = node.role("o");
-  const std::optional<Label> to = target.empty() ? std::nullopt : std::optional(target[0]);
-  const Part part = part_of(node);
+  const Slice part = Slice::of(node);
+  const Label from = part.from[0];
+  const std::optional<Label> to = part.target();
   std::vector<Arrangement> candidates = e.values.arrangements(edge, node.sizes);
   for (Arrangement& candidate : candidates) {
     candidate = split_before(candidate, from);
@@ -257,7 +252,7 @@ void emit_slice(Emission& e, const Node& node) {
 // Concat on the dim (p next): no Unsqueeze is needed when p lies in front of another label. A last
 // p takes the place of a unit dim at the end.
 void emit_stack(Emission& e, const Node& node) {
-  const Label along = node.role("p")[0];
+  const Label along = Stack::of(node).along[0];
   const Labels out = axis::flatten(node.out);
   const Labels labels = axis::without(out, {along});
   const LabelSet all(node.sizes.size(), out);
@@ -290,9 +285,10 @@ namespace {
 
 // The arrangements that operands of a concatenation have, and the wish, as those of the result.
 std::vector<Arrangement> concat_candidates(const Emission& e, const Node& node) {
-  const Label to = node.role("o")[0];
+  const Concat concat = Concat::of(node);
+  const Label to = concat.to[0];
   const Labels out = axis::flatten(node.out);
-  const auto pieces = axis::piece_labels(node);
+  const auto pieces = concat.piece_labels();
   std::vector<Arrangement> candidates;
   for (std::size_t j = 0; j < node.edges.size(); ++j) {
     for (Arrangement seen : e.values.arrangements(node.edges[j], node.sizes)) {
@@ -308,7 +304,7 @@ std::vector<Arrangement> concat_candidates(const Emission& e, const Node& node) 
     }
   }
   if (auto wish = wanted(e, node, LabelSet(node.sizes.size(), out))) {
-    const bool is_order = hint(e, node)->order_only;
+    const bool is_order = wish_for(e, node)->is_for_order();
     candidates.push_back(is_order ? axis::axis_each(axis::flatten(*wish)) : std::move(*wish));
   }
   if (candidates.empty()) candidates.push_back(axis::axis_each(out));
@@ -319,8 +315,9 @@ std::vector<Arrangement> concat_candidates(const Emission& e, const Node& node) 
 }  // namespace
 
 void emit_concat(Emission& e, const Node& node) {
-  const Label to = node.role("o")[0];
-  const auto pieces = axis::piece_labels(node);
+  const Concat concat = Concat::of(node);
+  const Label to = concat.to[0];
+  const auto pieces = concat.piece_labels();
   const Arrangement best =
       cheapest_of(concat_candidates(e, node), [&](const Arrangement& candidate) {
         double cost = regret(e, node, candidate);

@@ -4,7 +4,7 @@
 
 #include "axis/graph/pattern.h"
 #include "lower/emit/cheapest.h"
-#include "lower/emit/emission.h"
+#include "lower/emit/prim.h"
 
 namespace jaxport::lower {
 
@@ -111,8 +111,9 @@ Arrangement aligned(const Emission& e, const Node& node, const Labels& labels,
   if (candidates.empty()) candidates.push_back(widened(e, node, labels));
   if (order) {
     const LabelSet mine(node.sizes.size(), labels);
-    Arrangement wish = hint(e, node)->order_only ? regrouped(candidates[0], *order)
-                                                 : wish_among(candidates, *wanted(e, node, mine));
+    Arrangement wish = wish_for(e, node)->is_for_order()
+                           ? regrouped(candidates[0], *order)
+                           : wish_among(candidates, *wanted(e, node, mine));
     candidates.insert(candidates.begin(), std::move(wish));
   }
   for (Arrangement& candidate : candidates) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positional primitives: operands in jaxpr order (or the order that their Row asks for), all unit
-// dims in place.
+#include "lower/emit/prim.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "axis/graph/pattern.h"
 #include "front/text.h"
 #include "jaxport/error.h"
-#include "lower/emit/emission.h"
+#include "lower/emit/dimwise.h"
 #include "lower/lower.h"
 
 namespace jaxport::lower {
@@ -17,19 +18,13 @@ using axis::Kind;
 using axis::Labels;
 using axis::Node;
 
+namespace {
+
+// How the row wants the operands of a positional primitive, and how it delivers the results.
 Order order_of(const axis::Node& node, const Row& row) {
   if (!row.order) return {};
   return row.order(node.prim->eqn, node.prim->in, node.prim->out);
 }
-
-Arrangement positional(const front::Type& type, const axis::Pattern& axes) {
-  Arrangement result;
-  std::size_t axis = 0;
-  for (const Dim& size : type.shape) result.push_back(size.is_one() ? Labels{} : axes[axis++]);
-  return result;
-}
-
-namespace {
 
 Arrangement permuted(const Arrangement& arrangement, const Ints& perm) {
   if (perm.empty()) return arrangement;
@@ -75,26 +70,10 @@ const axis::Node* first_missing(const Plan& plan, int opset) {
 
 }  // namespace
 
-std::string missing(std::string_view primitive, int opset) {
-  return fmt::format("no lowering for primitive '{}' at opset {}", primitive, opset);
-}
-
-std::string help_for_missing(std::string_view primitive) {
-  if (primitive.ends_with("_callback")) {
-    return "a model cannot call Python: compute this part with jax.numpy, or split the program in "
-           "two models there; a check that only raises an error is left out by itself, other "
-           "checks of Equinox with EQX_ON_ERROR=off or EQX_ON_ERROR=nan";
-  }
-  return fmt::format(
-      "rewrite this part with other operations, or say how to compute '{}': "
-      "jaxport.register_decomposition, jaxport.register_lowering",
-      primitive);
-}
-
 Arrangement prim_operand(const axis::Node& node, std::size_t i, int opset) {
   const Row* row = find_row(node.prim->eqn.primitive, opset);
   const Ints perm = row ? entry(order_of(node, *row).in, i) : Ints{};
-  return permuted(positional(node.prim->in[i], node.edges[i].axes), perm);
+  return permuted(axis::dims_of(node.edges[i].axes, node.prim->in[i].shape), perm);
 }
 
 const Row& row_for(const Emission& e, const Node& node) {
@@ -143,7 +122,7 @@ Values lower_prim(Emission& e, const Node& node, const Row& row, const Order& or
   Values operands;
   for (std::size_t i = 0; i < node.edges.size(); ++i) {
     const Arrangement to =
-        permuted(positional(node.prim->in[i], node.edges[i].axes), entry(order.in, i));
+        permuted(axis::dims_of(node.edges[i].axes, node.prim->in[i].shape), entry(order.in, i));
     operands.push_back(e.values.bring_full(node.edges[i], node.sizes, to));
   }
   Ctx ctx(e.op, e.shapes, node.prim->eqn, std::move(operands), node.prim->in, node.prim->out);
@@ -169,8 +148,8 @@ void emit_prim(Emission& e, const Node& node) {
   auto [found, fresh] =
       e.lowered.try_emplace({node.prim.get(), std::move(operands), std::move(axes)});
   if (fresh) found->second = lower_prim(e, node, row, order);
-  const Arrangement result =
-      permuted(positional(node.prim->out[node.result], node.out), entry(order.out, node.result));
+  const Arrangement result = permuted(axis::dims_of(node.out, node.prim->out[node.result].shape),
+                                      entry(order.out, node.result));
   e.values.define(node, found->second.at(node.result), result);
 }
 

@@ -8,7 +8,6 @@ namespace jaxport::lower {
 using axis::Label;
 using axis::Labels;
 using onnx::Value;
-using Ints = std::vector<std::int64_t>;
 
 std::optional<Ints> repeats_of(const Arrangement& to, const LabelSet& mine, const Dims& sizes) {
   Ints times;

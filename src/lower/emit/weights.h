@@ -24,7 +24,6 @@ class Weights {
   onnx::Value stored(const axis::Edge& edge, const Dims& sizes, const Arrangement& to, bool full);
 
  private:
-  using Ints = std::vector<std::int64_t>;
   struct Key {
     std::size_t node;  // Facts::index
     Ints sizes, strides, shape;

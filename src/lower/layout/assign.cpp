@@ -30,7 +30,7 @@ double price_of(const Draft& draft) {
   return sum;
 }
 
-// A node that follows no hint; nullptr is an output.
+// A node that follows no wish; nullptr is an output.
 bool is_fixed(const Node* node) {
   return !node || node->kind == Kind::kInput || node->kind == Kind::kPrim ||
          node->kind == Kind::kIota;
@@ -68,8 +68,8 @@ class Search {
     sweeps_ = kSweepsPerTry * tries_;
     const Classes classes(facts_);
     fixed_.resize(facts_.order().size());
-    improve(classes.elect(plan_.choice.hints, opset_));
-    improve(Choice{Hints(fixed_.size()), {}});  // nobody wishes anything
+    improve(classes.wishes(plan_.choice.wishes, opset_));
+    improve(Choice{Wishes(fixed_.size()), {}});  // nobody wishes anything
     while (repair(classes)) {
     }
     return std::move(best_);
@@ -108,11 +108,11 @@ class Search {
   }
 
   // The same with these layouts fixed; the other values follow the wishes.
-  bool improve(Hints fixed) {
+  bool improve(Wishes fixed) {
     if (is_exhausted()) return false;
     --sweeps_;
-    Hints hints = collect_wishes(facts_, opset_, fixed);
-    if (hints == plan_.choice.hints || !improve(Choice{std::move(hints), plan_.choice.ready})) {
+    Wishes wishes = collect_wishes(facts_, opset_, fixed);
+    if (wishes == plan_.choice.wishes || !improve(Choice{std::move(wishes), plan_.choice.ready})) {
       return false;
     }
     fixed_ = std::move(fixed);
@@ -141,8 +141,8 @@ class Search {
   bool move(const Classes& classes, const Node* value, const Arrangement& dims) {
     const std::size_t member = facts_.index(value);
     if (!tried_.emplace(classes.of(member), classes.common(member, dims)).second) return false;
-    Hints fixed = fixed_;
-    classes.assign(fixed, member, {dims, false});
+    Wishes fixed = fixed_;
+    classes.assign(fixed, member, {kStrong, dims});
     return improve(std::move(fixed));
   }
 
@@ -170,7 +170,7 @@ class Search {
   int opset_;
   bool is_region_;
   Draft best_;
-  Hints fixed_;  // of the best choice
+  Wishes fixed_;  // of the best choice
   double price_ = kInfinity;
   std::size_t tries_ = 0, sweeps_ = 0;                   // that are left
   std::set<std::pair<std::size_t, Arrangement>> tried_;  // class, dims

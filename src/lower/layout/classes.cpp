@@ -111,29 +111,29 @@ void Classes::join(std::size_t a, std::size_t b, const Map& from_a_to_b) {
   members_[from].clear();
 }
 
-Hints Classes::elect(const Hints& wishes, int opset) const {
+Wishes Classes::wishes(const Wishes& of_values, int opset) const {
   const auto& order = facts_.order();
-  std::vector<std::vector<Hint>> votes(order.size());  // by class
+  std::vector<std::vector<Wish>> of_users(order.size());  // by class
   for (std::size_t n = 0; n < order.size(); ++n) {
     if (members_[class_[n]].size() == 1) continue;
     for (const Facts::User& user : facts_.users(order[n])) {
       if (user.node && class_[facts_.index(user.node)] == class_[n]) continue;
-      auto vote = vote_of(facts_, *order[n], user, wishes, opset);
-      if (vote) votes[class_[n]].push_back({common(n, vote->dims), vote->order_only});
+      const auto wish = wish_of(facts_, *order[n], user, of_values, opset);
+      if (wish) of_users[class_[n]].push_back({wish->strength, common(n, wish->dims)});
     }
   }
-  Hints hints(order.size());
+  Wishes wishes(order.size());
   for (std::size_t n = 0; n < order.size(); ++n) {
     // The labels of a class are those of the member that names it.
-    if (const auto winner = elected(votes[n])) assign(hints, n, *winner);
+    if (const auto wish = prevailing(of_users[n])) assign(wishes, n, *wish);
   }
-  return hints;
+  return wishes;
 }
 
-void Classes::assign(Hints& hints, std::size_t member, const Hint& hint) const {
-  const Arrangement dims = common(member, hint.dims);
+void Classes::assign(Wishes& wishes, std::size_t member, const Wish& wish) const {
+  const Arrangement dims = common(member, wish.dims);
   for (std::size_t other : members_[class_[member]]) {
-    hints[other] = Hint{renamed(dims, inverse(to_class_[other])), hint.order_only};
+    wishes[other] = Wish{wish.strength, renamed(dims, inverse(to_class_[other]))};
   }
 }
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "lower/layout/facts.h"
-#include "lower/layout/hints.h"
+#include "lower/layout/wishes.h"
 
 namespace jaxport::lower {
 
@@ -15,10 +15,10 @@ class Classes {
  public:
   explicit Classes(const Facts& facts);
 
-  // One layout for each class of several values: what the consumers outside of it elect.
-  Hints elect(const Hints& wishes, int opset) const;
-  // Gives the hint for one member to all members of its class.
-  void assign(Hints& hints, std::size_t member, const Hint& hint) const;
+  // One layout for each class of several values: what most consumers outside of it wish.
+  Wishes wishes(const Wishes& of_values, int opset) const;
+  // Gives the wish for one member to all members of its class.
+  void assign(Wishes& wishes, std::size_t member, const Wish& wish) const;
   std::size_t of(std::size_t member) const { return class_[member]; }
   // Dims in labels of a member as dims in labels of the class.
   Arrangement common(std::size_t member, const Arrangement& dims) const;

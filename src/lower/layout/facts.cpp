@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "axis/evaluate/evaluate.h"
+#include "axis/graph/parts.h"
 #include "eval/eval.h"
 #include "jaxport/error.h"
 #include "lower/layout/layout.h"
@@ -143,7 +144,8 @@ std::optional<ConstantView> Facts::view_of(const Node* node) const {
     return operand->strides[piece.axis] * piece.stride.value();
   };
   ConstantView view{operand->base, operand->offset, {}};
-  view.offset += node->get<std::int64_t>("k") * stride(node->role("p")[0]);
+  const axis::Pick pick = axis::Pick::of(*node);
+  view.offset += pick.index * stride(pick.along[0]);
   for (const axis::Labels& labels : node->out) view.strides.push_back(stride(labels[0]));
   return view;
 }

@@ -286,6 +286,12 @@ Layout merged(const Layout& layout) {
   return result;
 }
 
+Dim size_of(const axis::Labels& labels, const Dims& sizes) {
+  Dim size = 1;
+  for (axis::Label label : labels) size = size * sizes[label];
+  return size;
+}
+
 Dims sizes_of(const Layout& layout) {
   Dims sizes;
   sizes.reserve(layout.size());

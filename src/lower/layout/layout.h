@@ -36,6 +36,7 @@ Arrangement to_arrangement(const Layout& layout, const axis::Pattern& axes, cons
 // Canonical form: adjacent pieces of one axis inside a dim become one.
 Layout merged(const Layout& layout);
 Dims sizes_of(const Layout& layout);
+Dim size_of(const axis::Labels& labels, const Dims& sizes);  // product
 
 // Whether the quotient is a whole number greater than 1, for every value of the symbols.
 bool divides_properly(const Dim& divisor, const Dim& value);

@@ -9,8 +9,8 @@
 #include "axis/graph/graph.h"
 #include "lower/layout/conversions.h"
 #include "lower/layout/facts.h"
-#include "lower/layout/hints.h"
 #include "lower/layout/layout.h"
+#include "lower/layout/wishes.h"
 #include "lower/rows/user.h"
 
 namespace jaxport::lower {
@@ -21,7 +21,7 @@ struct Choice {
     const axis::Node* value;
     Layout layout;
   };
-  Hints hints;
+  Wishes wishes;
   std::vector<Ready> ready;  // conversions to make where the value is produced: all users see them
 };
 
@@ -41,8 +41,5 @@ struct Plan {
   mutable Conversions conversions;                                // those that were found so far
   std::map<const axis::Program*, std::unique_ptr<Plan>> regions;  // looked up, never walked
 };
-
-// Throws one Error E012 that lists every primitive of the plan without a lowering.
-void report_missing(const Plan& plan, int opset);
 
 }  // namespace jaxport::lower

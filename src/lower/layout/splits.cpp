@@ -40,19 +40,7 @@ void add_cut(Cuts& cuts, const Dim& at, const Dim& size) {
 }
 
 bool treats_labels_alike(const Node& node) {
-  switch (node.kind) {
-    case Kind::kPointwise:
-    case Kind::kReduce:
-    case Kind::kContract:
-    case Kind::kPick:
-    case Kind::kStack:
-    case Kind::kSlice:
-    case Kind::kConcat:
-    case Kind::kRelayout:
-      return true;
-    default:
-      break;
-  }
+  if (axis::treats_labels_alike(node.kind)) return true;
   const MacroRow* macro = find_macro(node);
   return macro && macro->treats_labels_alike;
 }

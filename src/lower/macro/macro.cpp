@@ -49,12 +49,6 @@ bool fits_attribute(double value, DType dtype) {
   return dtype != DType::kF64 || static_cast<double>(static_cast<float>(value)) == value;
 }
 
-Dim size_of(const Labels& labels, const Dims& sizes) {
-  Dim size = 1;
-  for (Label label : labels) size = size * sizes[static_cast<std::size_t>(label)];
-  return size;
-}
-
 Labels joined(Labels first, const Labels& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "axis/graph/graph.h"
-#include "lower/layout/hints.h"
+#include "lower/layout/wishes.h"
 #include "lower/lower.h"
 
 namespace jaxport::lower {
@@ -69,7 +69,6 @@ bool fits_attribute(double value, DType dtype);
 
 // An operand over labels of the node, as the store of values takes it.
 inline axis::Edge edge(const axis::Use& operand) { return {operand.node, operand.labels}; }
-Dim size_of(const axis::Labels& labels, const Dims& sizes);
 axis::Labels joined(axis::Labels first, const axis::Labels& second);
 
 }  // namespace jaxport::lower

@@ -148,7 +148,8 @@ struct Norm {
   Arrangement cheapest(const Arrange& arrange, const Given& as_given) const {
     std::vector<Arrangement> candidates = e.values.arrangements(edge(op.x), node.sizes);
     auto wish = wanted(e, node, LabelSet(node.sizes.size(), node.out));
-    if (wish && !hint(e, node)->order_only) candidates.insert(candidates.begin(), std::move(*wish));
+    if (wish && !wish_for(e, node)->is_for_order())
+      candidates.insert(candidates.begin(), std::move(*wish));
     for (Arrangement& candidate : candidates) candidate = arrange(candidate);
     return cheapest_of(std::move(candidates), [&](const Arrangement& candidate) {
       return e.values.price(edge(op.x), node.sizes, as_given(candidate)) +

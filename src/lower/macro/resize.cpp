@@ -21,7 +21,7 @@ using axis::Node;
 using raise::ResizeOp;
 using Axes = std::vector<ResizeOp::Axis>;
 
-bool is_one_of(const Axes& axes, Label label) {
+bool is_resized(const Axes& axes, Label label) {
   return std::ranges::find(axes, label, &ResizeOp::Axis::from) != axes.end();
 }
 
@@ -31,7 +31,7 @@ Arrangement split_alone(const Arrangement& dims, const Axes& axes) {
   for (const Labels& dim : dims) {
     bool is_open = false;
     for (Label label : dim) {
-      const bool is_alone = is_one_of(axes, label);
+      const bool is_alone = is_resized(axes, label);
       if (!is_open || is_alone) result.emplace_back();
       result.back().push_back(label);
       is_open = !is_alone;
@@ -46,7 +46,7 @@ Arrangement as_images(const Arrangement& dims, const Axes& axes) {
   Arrangement rows, resized, after;
   for (const Labels& dim : dims) {
     if (dim.empty()) continue;
-    if (!is_one_of(axes, dim[0])) {
+    if (!is_resized(axes, dim[0])) {
       (resized.empty() ? rows : after).push_back(dim);
       continue;
     }

@@ -24,10 +24,6 @@ constexpr int kDeepestFact = 8;
 constexpr int kMostFacts = 64;  // nodes that one question may look at
 constexpr std::int64_t kMaxElements = 1 << 16;
 
-bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
-  return std::ranges::binary_search(names, name);
-}
-
 bool has_nan(const Tensor& data) {
   if (data.size() > kMaxElements) return true;
   for (std::int64_t i = 0; i < data.size(); ++i) {
@@ -59,7 +55,7 @@ class Walk {
         "erf", "exp",  "floor", "logistic", "max",
         "min", "neg",  "relu",  "sigmoid",  "sign",
         "tanh"};
-    return is_one_of(node.name, kTotal) && all_never_nan(use, depth - 1);
+    return std::ranges::binary_search(kTotal, node.name) && all_never_nan(use, depth - 1);
   }
 
   bool is_whole(const Use& use, int depth = kDeepestFact) {
@@ -115,7 +111,8 @@ bool is_whole(Graph& graph, const Use& use) { return Walk(graph).is_whole(use); 
 Use order_without_nan(Graph& graph, const Use& use) {
   constexpr std::array<std::string_view, 5> kOrders{"approx_top_k", "argmax", "argmin", "sort",
                                                     "top_k"};
-  if (use.node->kind != Kind::kPrim || !is_one_of(use.node->name, kOrders)) return {};
+  if (use.node->kind != Kind::kPrim || !std::ranges::binary_search(kOrders, use.node->name))
+    return {};
   const axis::PrimInfo& info = *use.node->prim;
   if (front::find(info.eqn.attrs, "no_nan") || !is_float(info.in[0].dtype)) return {};
   std::vector<Use> operands = graph.children(use);

@@ -68,14 +68,6 @@ Index index_inside(Graph& graph, Use index, const Dim& size) {
   return {index, clamp(lo, index, hi)};
 }
 
-// The labels of each dim; none for unit dims.
-Pattern dims_of(const Use& use, const Dims& shape) {
-  Pattern dims;
-  std::size_t axis = 0;
-  for (const Dim& size : shape) dims.push_back(size.is_one() ? Labels{} : use.labels[axis++]);
-  return dims;
-}
-
 // The index vectors of a gather or scatter, entry by entry.
 struct Vectors {
   Ints axes;  // dims of the operand that the entries index
@@ -92,7 +84,7 @@ std::optional<Vectors> vectors_of(Graph& graph, const Use& index, const front::T
   });
   if (!indexes_all_parts || type.dtype == DType::kU64) return std::nullopt;
   Vectors vectors;
-  vectors.dims = dims_of(index, type.shape);
+  vectors.dims = axis::dims_of(index.labels, type.shape);
   const Labels last = vectors.dims.back();
   vectors.dims.pop_back();
   for (std::size_t k = 0; k < windows.map.size(); ++k) {
@@ -150,7 +142,7 @@ Use all_inside(const Vectors& vectors, const Pattern& outer) {
 
 // The dims of a result or of updates that run along the index dims.
 Pattern outer_dims(const Use& use, const Dims& shape, const Ints& window_dims) {
-  const Pattern dims = dims_of(use, shape);
+  const Pattern dims = axis::dims_of(use.labels, shape);
   Pattern outer;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (!contains(window_dims, static_cast<std::int64_t>(i))) outer.push_back(dims[i]);

@@ -19,8 +19,8 @@ using axis::Node;
 using axis::Program;
 using axis::Use;
 
-bool is_pointwise(const Use& use, std::string_view name, std::size_t operands) {
-  return use.node->is(Kind::kPointwise, name) && use.node->edges.size() == operands;
+bool has_operands(const Use& use, std::string_view name, std::size_t count) {
+  return use.node->is(Kind::kPointwise, name) && use.node->edges.size() == count;
 }
 
 bool is_in_order(const Tensor& table) {
@@ -52,7 +52,7 @@ class Halving {
 
   // Whether the query is one of the constants, and the body halves the interval around its place.
   bool matches() {
-    if (!low_ || !is_pointwise(low_, "select_n", 3) || !is_pointwise(high_, "select_n", 3)) {
+    if (!low_ || !has_operands(low_, "select_n", 3) || !has_operands(high_, "select_n", 3)) {
       return false;
     }
     const Use test = graph_.child(high_, 0);
@@ -84,12 +84,12 @@ class Halving {
 
   // low + (high - low) / 2
   bool is_middle(const Use& use) {
-    if (!is_pointwise(use, "add", 2) || use.labels != high_.labels) return false;
+    if (!has_operands(use, "add", 2) || use.labels != high_.labels) return false;
     for (const std::size_t i : {0u, 1u}) {
       const Use half = graph_.child(use, 1 - i);
-      if (!is_input(graph_.child(use, i), 0) || !is_pointwise(half, "div", 2)) continue;
+      if (!is_input(graph_.child(use, i), 0) || !has_operands(half, "div", 2)) continue;
       const Use length = graph_.child(half, 0);
-      return graph_.scalar_value(graph_.child(half, 1)) == 2 && is_pointwise(length, "sub", 2) &&
+      return graph_.scalar_value(graph_.child(half, 1)) == 2 && has_operands(length, "sub", 2) &&
              is_input(graph_.child(length, 0), 1) && is_input(graph_.child(length, 1), 0);
     }
     return false;
@@ -98,19 +98,19 @@ class Halving {
   // query <= element or element is NaN; for the right side its mirror, which asks for the opposite.
   // Integers have no NaN.
   bool is_test(Use test, const Use& middle) {
-    if (is_pointwise(test, "or", 2)) {
-      const std::size_t nan_at = is_pointwise(graph_.child(test, 1), "ne", 2) ? 1 : 0;
+    if (has_operands(test, "or", 2)) {
+      const std::size_t nan_at = has_operands(graph_.child(test, 1), "ne", 2) ? 1 : 0;
       const Use is_nan = graph_.child(test, nan_at);
       test = graph_.child(test, 1 - nan_at);
-      if (!is_pointwise(is_nan, "ne", 2) || !is_pointwise(test, "le", 2)) return false;
+      if (!has_operands(is_nan, "ne", 2) || !has_operands(test, "le", 2)) return false;
       const Use last = graph_.child(test, 1);
       if (graph_.child(is_nan, 0) != last || graph_.child(is_nan, 1) != last) return false;
       return is_left_ ? sides(test, 0, middle) : sides(test, 1, middle);
     }
     // Of integers both sides leave the upper end where the test holds.
     if (!is_left_ || !is_integer(graph_.child(test, 0).node->dtype)) return false;
-    is_left_ = is_pointwise(test, "le", 2);
-    return (is_left_ || is_pointwise(test, "lt", 2)) && sides(test, 0, middle);
+    is_left_ = has_operands(test, "le", 2);
+    return (is_left_ || has_operands(test, "lt", 2)) && sides(test, 0, middle);
   }
 
   bool sides(const Use& test, std::size_t query, const Use& middle) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "axis/graph/parts.h"
 #include "axis/graph/pattern.h"
 #include "lower/rewrite/rewrite.h"
 #include "raise/algebra/part.h"
@@ -20,10 +21,10 @@ using axis::Graph;
 using axis::Kind;
 using axis::Label;
 using axis::Labels;
+using axis::Part;
 using axis::Use;
 using axis::UseCounts;
 using raise::AttentionOp;
-using raise::Part;
 using raise::PartialRopeOp;
 using raise::RopeOp;
 
@@ -42,11 +43,11 @@ std::optional<Stretch> stretch_of(Graph& graph, const Use& piece, const Labels& 
   if (run.size() == 1) {
     const auto [inner, product] = raise::opened(graph, piece, run[0]);
     if (is_rope(inner)) {
-      auto part = raise::part_of(graph, graph.child(inner, 0), product);
+      auto part = axis::part_of(graph, graph.child(inner, 0), product);
       return part ? std::optional(Stretch{*part, inner, product}) : std::nullopt;
     }
   }
-  auto part = raise::part_of(graph, piece, run);
+  auto part = axis::part_of(graph, piece, run);
   return part ? std::optional(Stretch{*part, {}, run}) : std::nullopt;
 }
 
@@ -54,10 +55,11 @@ std::optional<Stretch> stretch_of(Graph& graph, const Use& piece, const Labels& 
 std::vector<Stretch> stretches(Graph& graph, const Use& joined) {
   std::vector<Stretch> found;
   const std::vector<Use> pieces = graph.children(joined);
-  const Label whole = graph.role(joined, "o")[0];
+  const axis::Concat concat = axis::Concat::of(graph, joined);
+  const Label whole = concat.to[0];
   int ropes = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const auto one = stretch_of(graph, pieces[i], graph.role(joined, "i" + std::to_string(i)));
+    const auto one = stretch_of(graph, pieces[i], concat.pieces[i]);
     if (!one) return {};
     const Dim end = found.empty() ? Dim(0) : found.back().part.limit;
     if (!(one->part.start == end)) return {};
@@ -102,7 +104,7 @@ Use whole_operand(Graph& graph, const Use& operand, const UseCounts& uses) {
   const std::vector<Stretch> all = stretches(graph, operand);
   if (all.empty()) return {};
   const Use rope = std::ranges::find_if(all, [](const Stretch& s) { return bool(s.rope); })->rope;
-  const Label whole = graph.role(operand, "o")[0];
+  const Label whole = axis::Concat::of(graph, operand).to[0];
   return raise::is<RopeOp>(*rope.node) ? rotated_whole<RopeOp>(graph, all, rope, whole)
                                        : rotated_whole<PartialRopeOp>(graph, all, rope, whole);
 }

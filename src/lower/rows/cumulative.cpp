@@ -70,21 +70,24 @@ Value ends(Ctx& c, std::int64_t size, bool reverse) {
   return c.constant(std::move(mask.tensor));
 }
 
-bool has_few_products(const Value& x, const Along& along) {
+// Reductions take their axes as an input from opset 18 on.
+bool has_few_products(Ctx& c, const Value& x, const Along& along) {
   Dim count = x.shape()[along.axis];
   for (const Dim& size : x.shape()) count = count * size;
-  return count.is_static() && count.value() <= Preferences::kFewMaskedProducts;
+  return x.dtype() == DType::kF32 && c.op.opset() >= 18 && count.is_static() &&
+         x.shape()[along.axis].value() > 2 && count.value() <= Preferences::kFewMaskedProducts;
 }
 
-// One product for each element, of those that it ends and ones for the others.
-Value by_mask(Ctx& c, const Value& x, const Along& along) {
+// One reduction for each element, of those that it ends and a neutral number for the others.
+template <OpName Reduce>
+Value by_mask(Ctx& c, const Value& x, const Along& along, double neutral) {
   const std::int64_t size = x.shape()[along.axis].value();
   Dims repeated = x.shape(), square(repeated.size() + 1, 1);
   repeated.insert(repeated.begin() + along.axis, 1);
   square[along.axis] = square[along.axis + 1] = size;
   const Value mask = c.reshape(ends(c, size, along.reverse), square);
-  const Value chosen = where(mask, c.reshape(x, repeated), 1);
-  return c.op.ReduceProd(chosen, c.ints({along.axis + 1}), onnx::Args{{"keepdims", 0}});
+  const Value chosen = where(mask, c.reshape(x, repeated), neutral);
+  return c.op.call(Reduce.text, {chosen, c.ints({along.axis + 1})}, {{"keepdims", 0}})[0];
 }
 
 Value cumulated(Ctx& c, Value x, const Monoid& monoid) {
@@ -110,19 +113,18 @@ Results running_op(Ctx& c) {
 Results cumlogsumexp(Ctx& c) {
   const Value x = c.in(0);
   const DType dtype = x.dtype();
+  const Along along = Along::read(c.eqn());
+  if (has_few_products(c, x, along)) return by_mask<"ReduceLogSumExp">(c, x, along, -kInfinity);
   const Value wide = byte_width(dtype) < 4 ? cast(x, DType::kF32) : x;
   return cast(cumulated(c, wide, {log_add_exp, -kInfinity}), dtype);
 }
 Results cummax(Ctx& c) { return cumulated(c, c.in(0), {onnx::max, -kInfinity}); }
 Results cummin(Ctx& c) { return cumulated(c, c.in(0), {onnx::min, kInfinity}); }
-// ReduceProd takes its axes as an input from opset 18 on.
 Results cumprod(Ctx& c) {
   const Value x = c.in(0);
   const Along along = Along::read(c.eqn());
-  const bool is_short = x.dtype() == DType::kF32 && c.op.opset() >= 18 &&
-                        x.shape()[along.axis].is_static() && x.shape()[along.axis].value() > 2 &&
-                        has_few_products(x, along);
-  return is_short ? by_mask(c, x, along) : cumulated(c, x, {onnx::operator*, 1});
+  if (has_few_products(c, x, along)) return by_mask<"ReduceProd">(c, x, along, 1);
+  return cumulated(c, x, {onnx::operator*, 1});
 }
 
 front::Attrs reordered(const front::Eqn& eqn, const Ints& order) {

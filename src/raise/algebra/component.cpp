@@ -5,6 +5,7 @@
 #include <span>
 
 #include "axis/graph/expr.h"
+#include "axis/graph/parts.h"
 #include "axis/graph/pattern.h"
 #include "raise/algebra/part.h"
 #include "raise/algebra/views.h"
@@ -23,7 +24,7 @@ constexpr int kDeepestComponent = 6;
 constexpr std::size_t kMostSummands = 4;
 
 bool is_stack_along(Graph& graph, const Use& use, Label p) {
-  return use.node->kind == Kind::kStack && graph.role(use, "p") == Labels{p};
+  return use.node->kind == Kind::kStack && axis::Stack::of(graph, use).along == Labels{p};
 }
 
 // Two neighbouring parts of equal size are the halves of what they cover, when that begins at a
@@ -54,10 +55,10 @@ Factor unpicked(Graph& graph, const Use& use, Label p) {
   }
   const bool is_pick = use.node->kind == Kind::kPick;
   if (!is_pick && use.node->kind != Kind::kSlice) return {use};
-  const Label picked = is_pick ? graph.role(use, "p")[0] : p;
-  if (!is_pick || !(graph.size(picked) == Dim(2))) return half_of_part(graph, use, p);
-  const auto index = use.node->get<std::int64_t>("k");
-  return {Graph::substitute(graph.child(use, 0), {{picked, p}}), static_cast<int>(index)};
+  if (!is_pick) return half_of_part(graph, use, p);
+  const auto [picked, index] = axis::Pick::of(graph, use);
+  if (!(graph.size(picked[0]) == Dim(2))) return half_of_part(graph, use, p);
+  return {Graph::substitute(graph.child(use, 0), {{picked[0], p}}), static_cast<int>(index)};
 }
 
 class ComponentExpansion {

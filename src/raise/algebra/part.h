@@ -1,26 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Picks and slices as ranges of a larger value.
+// Labels that a relayout merged, taken apart and merged again.
 #pragma once
-
-#include <optional>
 
 #include "axis/graph/graph.h"
 
 namespace jaxport::raise {
-
-// Elements [start, limit) along label `whole` of `base`.
-struct Part {
-  axis::Use base;
-  axis::Label whole;
-  Dim start, limit;
-};
-
-// `use` as a part of a larger value, along the labels `run` of one of its axes. nullopt when it is
-// no contiguous part.
-std::optional<Part> part_of(axis::Graph& graph, const axis::Use& use, const axis::Labels& run);
-
-// The labels along which a pick or a slice goes on; empty when there are none.
-axis::Labels run_of(axis::Graph& graph, const axis::Use& use);
 
 // A value with the labels that a relayout had merged into one.
 struct Opened {

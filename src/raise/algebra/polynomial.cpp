@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "axis/graph/expr.h"
+#include "axis/graph/parts.h"
 #include "axis/graph/pattern.h"
 
 namespace jaxport::raise {
@@ -27,31 +28,30 @@ class Restriction {
  public:
   Restriction(Graph& graph, const Use& use)
       : graph_(graph),
-        node_(*use.node),
-        from_(graph.role(use, node_.kind == Kind::kPick ? "p" : "i")[0]),
-        to_(graph.role(use, "o")) {}
+        slice_(use.node->kind == Kind::kPick ? of_one(graph, use) : axis::Slice::of(graph, use)) {}
 
   Use operator()(Use operand) const {
-    if (!axis::contains(operand.flat(), from_)) return operand;
-    if (node_.kind == Kind::kPick) {
-      return graph_.pick(std::move(operand), from_, node_.get<std::int64_t>("k"));
-    }
+    if (!axis::contains(operand.flat(), slice_.from[0])) return operand;
     // The context may see the axis of the result as a product.
     std::optional<Label> whole;
     axis::Substitution seen;
-    if (!to_.empty()) {
-      whole = graph_.label(graph_.size_of(to_));
-      seen.set(*whole, to_);
+    if (!slice_.to.empty()) {
+      whole = graph_.label(graph_.size_of(slice_.to));
+      seen.set(*whole, slice_.to);
     }
-    return seen(graph_.slice(std::move(operand), from_, whole, node_.get<Dim>("start"),
-                             node_.get<Dim>("limit"), node_.get<std::int64_t>("stride")));
+    return seen(graph_.slice(std::move(operand), slice_.from[0], whole, slice_.start, slice_.limit,
+                             slice_.stride));
   }
 
  private:
+  // A pick is a slice of size 1.
+  static axis::Slice of_one(Graph& graph, const Use& use) {
+    const axis::Pick pick = axis::Pick::of(graph, use);
+    return {pick.along, {}, pick.index, pick.index + 1, 1};
+  }
+
   Graph& graph_;
-  const axis::Node& node_;
-  Label from_;
-  Labels to_;
+  const axis::Slice slice_;
 };
 
 Use sunk_within(Graph& graph, const Use& use, int depth) {
@@ -82,16 +82,16 @@ std::vector<Use> contractions_of_pieces(Graph& graph, const Use& contract, std::
   const Use &joined = operands[i], &other = operands[1 - i];
   const bool is_stack = joined.node->kind == Kind::kStack;
   if (!is_stack && joined.node->kind != Kind::kConcat) return {};
-  const Labels along = graph.role(joined, is_stack ? "p" : "o");
+  const axis::Concat concat = is_stack ? axis::Concat{{}, axis::Stack::of(graph, joined).along}
+                                       : axis::Concat::of(graph, joined);
+  const Labels& along = concat.to;
   if (along.size() != 1 || axis::contains(contract.flat(), along[0])) return {};
   const Labels over = axis::without(axis::within(joined.flat(), other.flat()), contract.flat());
-  const axis::Pattern context = graph.context(joined);
-  const auto labels = axis::piece_labels(*joined.node);
   std::vector<Use> sum;
   Dim start = 0;
   for (std::size_t j = 0; j < joined.node->edges.size(); ++j) {
     std::optional<Label> piece;
-    if (!is_stack && labels[j]) piece = context[static_cast<std::size_t>(*labels[j])][0];
+    if (!is_stack && !concat.pieces[j].empty()) piece = concat.pieces[j][0];
     const Dim limit = start + (piece ? graph.size(*piece) : Dim(1));
     const Use part = graph.slice(other, along[0], piece, start, limit, 1);
     Labels over_piece = axis::without(over, along);

@@ -168,18 +168,7 @@ double largest_magnitude(const Tensor& values) {
 
 // A maximum or a part of numbers is as large as they are.
 bool hands_numbers_on(Kind kind) {
-  switch (kind) {
-    case Kind::kPointwise:
-    case Kind::kReduce:
-    case Kind::kPick:
-    case Kind::kStack:
-    case Kind::kSlice:
-    case Kind::kConcat:
-    case Kind::kRelayout:
-      return true;
-    default:
-      return false;
-  }
+  return axis::treats_labels_alike(kind) && kind != Kind::kContract;
 }
 
 }  // namespace

@@ -15,7 +15,6 @@ namespace jaxport::raise {
 namespace {
 
 using axis::Use;
-using Match = Use (*)(const Matcher&, const Use&);
 
 constexpr int kMaxRounds = 3;
 
@@ -29,25 +28,25 @@ bool has(Rules rules, std::string_view name) {
   return std::ranges::find(rules, name, &Rule::name) != rules.end();
 }
 
-// What to try at a node of a given name.
+// What to try at a node of a given name: of rules that share a match function the first.
 class Roots {
  public:
   explicit Roots(Rules rules) {
     for (const Rule& rule : rules) {
-      for (std::string_view root : rule.roots) add(root, rule.match);
+      for (std::string_view root : rule.roots) add(root, rule);
     }
   }
-  const std::vector<Match>* find(std::string_view name) const {
-    const auto found = matches_.find(name);
-    return found == matches_.end() ? nullptr : &found->second;
+  const std::vector<const Rule*>* find(std::string_view name) const {
+    const auto found = rules_.find(name);
+    return found == rules_.end() ? nullptr : &found->second;
   }
 
  private:
-  void add(std::string_view root, Match match) {
-    std::vector<Match>& matches = matches_[root];
-    if (std::ranges::find(matches, match) == matches.end()) matches.push_back(match);
+  void add(std::string_view root, const Rule& rule) {
+    std::vector<const Rule*>& rules = rules_[root];
+    if (std::ranges::find(rules, rule.match, &Rule::match) == rules.end()) rules.push_back(&rule);
   }
-  std::unordered_map<std::string_view, std::vector<Match>> matches_;
+  std::unordered_map<std::string_view, std::vector<const Rule*>> rules_;
 };
 
 void check_names(const std::vector<std::string>& names) {
@@ -81,11 +80,11 @@ std::vector<Remark> run_pass(axis::Program& program, Rules rules) {
   if (rules.empty()) return remarks;
   const Roots roots(rules);
   const auto rewrite = [&](axis::Graph& graph, const Use& use, const axis::UseCounts& uses) {
-    const std::vector<Match>* matches = roots.find(use.node->name);
-    if (!matches) return Use{};
-    const Matcher matcher(graph, uses, *program.preferences, rules, remarks);
-    for (Match match : *matches) {
-      if (Use raised = match(matcher, use)) return raised;
+    const std::vector<const Rule*>* tried = roots.find(use.node->name);
+    if (!tried) return Use{};
+    for (const Rule* rule : *tried) {
+      const Matcher matcher(graph, uses, *program.preferences, rules, rule->name, remarks);
+      if (Use raised = rule->match(matcher, use)) return raised;
     }
     return Use{};
   };
@@ -99,10 +98,19 @@ std::vector<Remark> run_pass(axis::Program& program, Rules rules) {
 }  // namespace
 
 Matcher::Matcher(axis::Graph& g, const axis::UseCounts& counts, const Preferences& of_target,
-                 Rules enabled, std::vector<Remark>& remarks)
-    : graph(g), uses(counts), preferences(of_target), enabled_(enabled), remarks_(remarks) {}
+                 Rules enabled, std::string_view running, std::vector<Remark>& remarks)
+    : graph(g),
+      uses(counts),
+      preferences(of_target),
+      enabled_(enabled),
+      running_(running),
+      remarks_(remarks) {}
 
 bool Matcher::allows(std::string_view rule) const { return has(enabled_, rule); }
+
+Use Matcher::miss(const Use& at, std::string reason) const {
+  return miss(running_, at, std::move(reason));
+}
 
 Use Matcher::miss(std::string_view rule, const Use& at, std::string reason) const {
   remarks_.push_back({std::string(rule), std::move(reason), at.node, at.node->location});

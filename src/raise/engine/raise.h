@@ -26,17 +26,20 @@ using Rules = std::span<const Rule>;
 class Matcher {
  public:
   Matcher(axis::Graph& g, const axis::UseCounts& counts, const Preferences& of_target,
-          Rules enabled, std::vector<Remark>& remarks);
+          Rules enabled, std::string_view running, std::vector<Remark>& remarks);
   axis::Graph& graph;
   const axis::UseCounts& uses;
   const Preferences& preferences;  // of the target
   // False when the user left the rule out. For rules that share one match function.
   bool allows(std::string_view rule) const;
-  // A near miss: returns an empty Use and keeps the reason.
+  // A near miss: returns an empty Use and keeps the reason. Rules that share one match function say
+  // which of them it was.
+  axis::Use miss(const axis::Use& at, std::string reason) const;
   axis::Use miss(std::string_view rule, const axis::Use& at, std::string reason) const;
 
  private:
   Rules enabled_;
+  std::string_view running_;
   std::vector<Remark>& remarks_;
 };
 

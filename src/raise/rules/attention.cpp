@@ -146,7 +146,7 @@ class Construction {
   }
 
  private:
-  Use miss(std::string reason) { return m_.miss("attention", root_, std::move(reason)); }
+  Use miss(std::string reason) { return m_.miss(root_, std::move(reason)); }
 
   Labels labels() const {
     Labels all = score_.query.flat();
@@ -258,10 +258,9 @@ Use attention_of(const Matcher& m, const Use& contraction, Weights weights, Use 
   const auto [scores, along] = read<SoftmaxOp>(weights.softmax);
   const Labels contracted = axis::without(weights.softmax.flat(), contraction.flat());
   if (!same_set(along, contracted))
-    return m.miss("attention", contraction,
-                  "the softmax runs along other axes than the contraction");
+    return m.miss(contraction, "the softmax runs along other axes than the contraction");
   auto [score, reason] = score_of(m.graph, scores, along);
-  if (!score) return m.miss("attention", contraction, reason);
+  if (!score) return m.miss(contraction, reason);
   return Construction(m, contraction, std::move(value), std::move(weights), std::move(*score))
       .build();
 }
@@ -271,7 +270,7 @@ Use match_contraction(const Matcher& m, const Use& root) {
     const Use operand = m.graph.child(root, i);
     auto weights = weights_of(m, operand);
     if (!weights) continue;
-    if (weights->is_shared) return m.miss("attention", root, kUsedElsewhere);
+    if (weights->is_shared) return m.miss(root, kUsedElsewhere);
     return attention_of(m, root, std::move(*weights), m.graph.child(root, 1 - i));
   }
   return {};
@@ -289,7 +288,7 @@ Use late_quotient(const Matcher& m, const Product& product, std::size_t i, std::
     const Use e = as_exp(graph, unnormalised);
     axis::Binding binding;
     if (!e || e.node != sum->of.node || !graph.same(e, sum->of, binding)) continue;
-    if (m.uses[unnormalised.node] > 2) return m.miss("attention", contraction, kUsedElsewhere);
+    if (m.uses[unnormalised.node] > 2) return m.miss(contraction, kUsedElsewhere);
     Weights weights;
     weights.softmax = softmax_of_exp(graph, e, resolve_all(sum->over, binding));
     weights.narrowest = narrowest;

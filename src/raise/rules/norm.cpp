@@ -93,7 +93,7 @@ bool is_root(const axis::Node& node) {
 }
 
 // (x - mean) * u^-1/2 * …, in any order and nesting
-Use match_product(const Matcher& m, const Use& root, bool center, std::string_view rule) {
+Use match_product(const Matcher& m, const Use& root, bool center) {
   if (!has_factor(*root.node, is_root)) return {};
   const Product product = factors(m.graph, root);
   for (std::size_t i = 0; i < product.powers.size(); ++i) {
@@ -104,7 +104,7 @@ Use match_product(const Matcher& m, const Use& root, bool center, std::string_vi
     const auto found = center ? normalised_deviation(m.graph, others, *moment)
                               : normalised_value(m.graph, others, *moment);
     if (!found) continue;
-    if (!found->problem.empty()) return m.miss(rule, root, found->problem);
+    if (!found->problem.empty()) return m.miss(root, found->problem);
     const double coefficient = found->rest.coefficient / std::sqrt(moment->ratio);
     return multiply(coefficient, found->norm, found->rest.powers);
   }
@@ -210,12 +210,12 @@ bool has_norm_dtype(const Use& root) {
 Use match_layer_norm(const Matcher& m, const Use& root) {
   if (!has_norm_dtype(root)) return {};
   if (root.node->name == "add" || root.node->name == "sub") return match_sum(m, root);
-  return match_product(m, root, true, "layer_norm");
+  return match_product(m, root, true);
 }
 
 Use match_rms_norm(const Matcher& m, const Use& root) {
   if (!has_norm_dtype(root)) return {};
-  return match_product(m, root, false, "rms_norm");
+  return match_product(m, root, false);
 }
 
 }  // namespace

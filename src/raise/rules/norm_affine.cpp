@@ -32,12 +32,11 @@ Use with_bias(NormOp norm, const Use& bias) {
 }
 
 struct Absorption {
-  std::string_view rule;
   bool (*allowed)(const NormOp& norm);
   Use (*absorbed)(NormOp norm, const Use& operand);
 };
-constexpr Absorption kScale{"norm_scale", takes_scale, with_scale};
-constexpr Absorption kBias{"norm_bias", takes_bias, with_bias};
+constexpr Absorption kScale{takes_scale, with_scale};
+constexpr Absorption kBias{takes_bias, with_bias};
 
 // A scale or bias of channels: one number for each, and no axis that might be a batch.
 bool is_channel_parameter(const Graph& graph, const Use& operand) {
@@ -66,14 +65,14 @@ Use absorb(const Matcher& m, const Use& root, const Absorption& what) {
     const bool is_inside = is_subset(labels, norm.along);
     const bool has_channels = norm.center && is_channel_parameter(m.graph, operand);
     if ((!is_inside && !has_channels) || !fits_operands(norm, is_inside)) {
-      return m.miss(what.rule, root, "the operand varies along axes that are not normalised");
+      return m.miss(root, "the operand varies along axes that are not normalised");
     }
     if (!is_subset(labels, value.flat())) {
-      return m.miss(what.rule, root, "the operand varies along axes that the value lacks");
+      return m.miss(root, "the operand varies along axes that the value lacks");
     }
     // A norm that was made at this very root has no count yet.
     if (m.uses[value.node] > 1) {
-      return m.miss(what.rule, root, "the normalised value has other uses");
+      return m.miss(root, "the normalised value has other uses");
     }
     return what.absorbed(norm, operand);
   }

@@ -2,6 +2,7 @@
 // partial_rope(x) = concat(rope(x[..., :r]), x[..., r:])
 #include <algorithm>
 
+#include "axis/graph/parts.h"
 #include "axis/graph/pattern.h"
 #include "raise/algebra/part.h"
 #include "raise/algebra/views.h"
@@ -42,15 +43,15 @@ Join join_of(const Matcher& m, const Use& root) {
   if (!in_halves && pieces.size() != 2) return {};
   if (root.node->kind == Kind::kStack) {
     const Use lead = in_halves ? joined_halves(m, pieces[0], pieces[1]) : pieces[0];
-    return {lead, pieces.back(), {}, graph.role(root, "p")};
+    return {lead, pieces.back(), {}, axis::Stack::of(graph, root).along};
   }
-  const Labels first = graph.role(root, "i0"), second = graph.role(root, "i1"),
-               last = in_halves ? graph.role(root, "i2") : second;
+  const axis::Concat concat = axis::Concat::of(graph, root);
+  const Labels &first = concat.pieces[0], &second = concat.pieces[1], &last = concat.pieces.back();
   if (first.size() != 1 || second.size() != 1 || last.empty()) return {};
   if (in_halves && !(graph.size(first[0]) == graph.size(second[0]))) return {};
   const Use lead = in_halves ? joined_halves(m, pieces[0], renamed(pieces[1], second[0], first))
                              : opened(graph, pieces[0], first[0]).use;
-  return {lead, pieces.back(), last, graph.role(root, "o")};
+  return {lead, pieces.back(), last, concat.to};
 }
 
 const Labels& axis_with(const Use& use, Label label) {
@@ -90,7 +91,7 @@ Use match_partial_rope(const Matcher& m, const Use& root) {
                         second->limit == graph.size_of(join.whole) &&
                         value == renamed(second->base, second->whole, join.whole);
   if (!complete) {
-    return m.miss("partial_rope", root, "what follows is not the rest of the same value");
+    return m.miss(root, "what follows is not the rest of the same value");
   }
   if (!is_subset(half, cos.flat()) && !is_subset(half, sin.flat())) return {};
   const Labels pairs = separate(graph, half, cos, sin);

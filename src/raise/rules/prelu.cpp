@@ -47,7 +47,7 @@ Use slope_of(Graph& graph, const Use& use, const Use& x) {
 Use prelu(const Matcher& m, const Use& root, const Use& x, const Use& slope) {
   if (m.graph.scalar_value(slope)) return {};
   if (!is_subset(slope.flat(), x.flat()) || !same_set(x.flat(), root.flat())) {
-    return m.miss("prelu", root, "the slope varies along axes that x does not have");
+    return m.miss(root, "the slope varies along axes that x does not have");
   }
   return make(PreluOp{x, slope}, root.flat());
 }
@@ -67,7 +67,7 @@ Use match_select(const Matcher& m, const Use& root) {
   if (kept != x || !slope) return {};
   const bool multiplies_zero = is_pointwise(test, "gt") || is_pointwise(test, "le");
   if (multiplies_zero && !is_finite_constant(graph, slope)) {
-    return m.miss("prelu", root, "the slope may be infinite, and NaN at zero");
+    return m.miss(root, "the slope may be infinite, and NaN at zero");
   }
   return prelu(m, root, x, slope);
 }

@@ -99,7 +99,7 @@ Use match_weights(const Matcher& m, const Use& root) {
     const auto how = interpolation_by(table);
     if (how) return to_macro(m, {x, as_constant(graph, table, dims), from[0], to[0], *how}, root);
     if (!is_stored && are_means(table)) {
-      return m.miss("resize", root, "the weights are not those of ONNX Resize");
+      return m.miss(root, "the weights are not those of ONNX Resize");
     }
   }
   return {};
@@ -172,7 +172,7 @@ Use match_indices(const Matcher& m, const Use& root) {
   if (!how) {
     const bool is_computed = !graph.is_constant(indices);
     if (!is_computed || !rises(table)) return {};
-    return m.miss("resize", root, "the indices are not those of ONNX Resize");
+    return m.miss(root, "the indices are not those of ONNX Resize");
   }
   const Use constant = as_constant(graph, table, found.to);
   return to_macro(m, {found.x, constant, found.from[0], found.to[0], *how}, root);

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "axis/graph/expr.h"
+#include "axis/graph/parts.h"
 #include "axis/graph/pattern.h"
 #include "raise/algebra/component.h"
 #include "raise/algebra/views.h"
@@ -111,10 +112,10 @@ Use rope_along(const Matcher& m, const Use& root, Label p) {
       Tables tables(m.graph, p);
       const Use cos = tables.shared((*upper)[0], (*lower)[1], 1);
       const Use sin = tables.shared((*lower)[0], (*upper)[1], -1);
-      if (!tables.problem.empty()) return m.miss("rope", root, tables.problem);
+      if (!tables.problem.empty()) return m.miss(root, tables.problem);
       if (!cos || !sin) continue;
       if (!is_subset(cos.flat(), x.flat()) || !is_subset(sin.flat(), x.flat())) {
-        return m.miss("rope", root, "the tables vary along an axis that the value lacks");
+        return m.miss(root, "the tables vary along an axis that the value lacks");
       }
       return make(RopeOp{x, cos, sin, p}, x.flat());
     }
@@ -132,7 +133,7 @@ bool is_pair(const Use& use) {
 Labels pair_labels(Graph& graph, const Use& root) {
   Labels labels;
   const auto collect = [&](const Use& use, auto&& self, int depth) -> void {
-    if (is_pair(use)) axis::add_new(labels, graph.role(use, "p"));
+    if (is_pair(use)) axis::add_new(labels, axis::Stack::of(graph, use).along);
     if (depth == 0 || !is_pointwise(use, "mul")) return;
     for (const Use& operand : graph.children(use)) self(operand, self, depth - 1);
   };
@@ -143,7 +144,7 @@ Labels pair_labels(Graph& graph, const Use& root) {
 Use match_rope(const Matcher& m, const Use& root) {
   if (!is_float(root.node->dtype)) return {};
   if (root.node->kind == Kind::kStack) {
-    const Labels p = m.graph.role(root, "p");
+    const Labels p = axis::Stack::of(m.graph, root).along;
     return is_pair(root) && p.size() == 1 ? rope_along(m, root, p[0]) : Use{};
   }
   for (Label p : pair_labels(m.graph, root)) {

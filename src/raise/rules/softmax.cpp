@@ -182,7 +182,7 @@ Use quotient(const Matcher& m, const Use& root, const Product& product, std::siz
   if (!e) return {};
   Binding binding;
   if (!graph.same(e, sum->of, binding)) {
-    return m.miss("softmax", root, "the sum runs over other axes than it divides");
+    return m.miss(root, "the sum runs over other axes than it divides");
   }
   Use softmax = softmax_of_exp(graph, e, resolve_all(sum->over, binding));
   return multiply(product.coefficient, std::move(softmax), rest);
@@ -218,11 +218,10 @@ Use match_logsumexp(const Matcher& m, const Use& root) {
     if (!is_pointwise(y, "sub") || y.node->dtype != root.node->dtype) continue;
     const Use x = graph.child(y, 0), c = graph.child(y, 1);
     if (graph.child(root, 1 - i) != c) {
-      return m.miss("logsumexp", root, "what is added is not what was subtracted");
+      return m.miss(root, "what is added is not what was subtracted");
     }
     if (!is_shift(c, x, sum->over)) {
-      return m.miss("logsumexp", root,
-                    "what is subtracted may be infinite where the maximum is not");
+      return m.miss(root, "what is subtracted may be infinite where the maximum is not");
     }
     if (same_set(x.flat(), y.flat())) return make(LogSumExpOp{{x, sum->over}}, root.flat());
   }
@@ -248,7 +247,7 @@ Use match_log_softmax(const Matcher& m, const Use& root) {
   if (exponent.node != y.node) return {};
   Binding binding;
   if (!graph.same(y, exponent, binding)) {
-    return m.miss("log_softmax", root, "the sum runs over other axes than it is subtracted along");
+    return m.miss(root, "the sum runs over other axes than it is subtracted along");
   }
   return softmax_like<LogSoftmaxOp>(graph, y, resolve_all(sum->over, binding));
 }

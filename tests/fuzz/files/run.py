@@ -24,23 +24,45 @@ ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 10  # of a processor, for one command
 BYTES = 4 << 30  # of memory
 
+CONVERT = ("convert", "{file}", "-o", "{out}")
 PROGRAM_COMMANDS = (
-    ("convert", "{file}", "-o", "{out}"),
-    ("convert", "{file}", "-o", "{out}", "--opset", "17", "--remarks"),
-    ("convert", "{file}", "-o", "{out}", "--target", "onnx", "--opset", "26"),
-    ("convert", "{file}", "-o", "{out}", "--no-raise", "--functions", "auto"),
-    ("convert", "{file}", "-o", "{out}", "--inline-limit", "0", "--external-threshold", "1"),
+    CONVERT,
+    (*CONVERT, "--opset", "17", "--remarks"),
+    (*CONVERT, "--target", "onnx", "--opset", "26"),
+    (*CONVERT, "--no-raise", "--functions", "auto"),
+    (*CONVERT, "--inline-limit", "0", "--external-threshold", "1"),
+    (*CONVERT, "--exact"),
+    (*CONVERT, "--precision", "f16"),
+    (*CONVERT, "--target", "openvino", "--opset", "auto"),
+    (*CONVERT, "--target", "onnxruntime-web", "--precision", "f16", "--precision-io"),
+    (*CONVERT, "--on-unsupported", "custom_op", "--normalization-mode", "prefer_native"),
+    ("replay", "{file}"),
+    ("replay", "{file}", "-o", "{out}", "--remarks"),
+    ("reduce", "{file}", "--while", "grep -q return {{}}", "-o", "{small}", "--max-tries", "10"),
+    ("report", "{file}", "-o", "{page}"),
+    ("report", "{file}", "-o", "{page}", "--functions", "auto", "--exact"),
 )
 MODEL_COMMANDS = (
     ("stats", "{file}"),
     ("check", "{file}"),
+    ("check", "{file}", "--target", "openvino"),
+    ("check", "{file}", "--target", "onnxruntime>=1.20"),
     ("text", "{file}"),
     ("diff", "{file}", "{other}"),
     ("diff", "{other}", "{file}"),
     ("expect", "{file}"),
     ("expect", "{file}", "--spec", "{spec}"),
-    ("convert", "{file}", "-o", "{out}"),
+    ("expect", "{other}", "--spec", "{file}"),
+    ("opt", "{file}", "-o", "{out}", "--counts"),
+    ("targets", "{file}"),
+    ("targets", "{file}", "--json"),
+    ("ops", "{file}", "{other}"),
+    ("ops", "{file}", "--types", "-o", "{small}"),
+    ("report", "{file}", "-o", "{page}"),
+    CONVERT,
 )
+# How a case starts; the options are what damage may change.
+CASE = "// jaxport 0.1.0\n// options: --opset=21 --exact --target=onnxruntime>=1.28\n"
 
 
 def core() -> ModuleType:
@@ -123,7 +145,9 @@ def mutants(seeds: Corpus, rng: random.Random) -> Iterator[tuple[str, bytes]]:
     while True:
         kind = rng.randrange(5)
         if kind < 3:
-            yield ".jir", mutated_text(rng.choice(seeds.programs), seeds.programs, rng).encode()
+            header = CASE if rng.random() < 0.1 else ""
+            program = mutated_text(header + rng.choice(seeds.programs), seeds.programs, rng)
+            yield ".jir", program.encode()
         elif kind == 3:
             yield ".onnx", mutated_model(rng.choice(seeds.models), seeds.models, rng)
         else:
@@ -153,7 +177,9 @@ def search(seed: int, count: int, seconds: float, folder: Path) -> Tally:
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         seeds = corpus(module, scratch)
-        places = {"other": scratch / "other.onnx", "spec": scratch / "spec.json"}
+        names = {"other": "other.onnx", "spec": "spec.json", "out": "out.onnx"}
+        names |= {"page": "page.json", "small": "small.jir"}
+        places = {key: scratch / name for key, name in names.items()}
         places["other"].write_bytes(seeds.models[0])
         places["spec"].write_bytes(seeds.specification)
         end = time.monotonic() + seconds
@@ -165,7 +191,7 @@ def search(seed: int, count: int, seconds: float, folder: Path) -> Tally:
             file.write_bytes(content)
             commands = PROGRAM_COMMANDS if suffix == ".jir" else MODEL_COMMANDS
             for command in rng.sample(commands, 2):
-                values = {**places, "file": file, "out": scratch / "out.onnx"}
+                values = {**places, "file": file}
                 arguments = [word.format(**values) for word in command]
                 outcome = run(module, arguments, scratch)
                 code = re.match(r"error\[JXP-(\w+)\]", outcome.message)
@@ -174,10 +200,7 @@ def search(seed: int, count: int, seconds: float, folder: Path) -> Tally:
                     kept = folder / f"find_{len(tally.finds) + 1}{suffix}"
                     folder.mkdir(parents=True, exist_ok=True)
                     kept.write_bytes(content)
-                    shown = " ".join(
-                        word.format(file=kept, out="out.onnx", other="", spec="")
-                        for word in command
-                    )
+                    shown = " ".join(word.format(**{**names, "file": kept}) for word in command)
                     tally.finds.append(f"{problem}: jaxport {shown}\n{outcome.message[:1000]}")
                     print(tally.finds[-1], file=sys.stderr, flush=True)
     return tally

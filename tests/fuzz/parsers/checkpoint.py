@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """libFuzzer by way of atheris: any bytes as a checkpoint, .safetensors or .pth.
 
-    PYTHONPATH=tests:. python -m fuzz.parsers.checkpoint safetensors -max_total_time=600 CORPUS
+    PYTHONPATH=tests:. python -m fuzz.parsers.checkpoint safetensors -max_total_time=60 CORPUS SEEDS
 
 What can be read has arrays whose elements can be read; everything else is refused with
 CheckpointError.
@@ -64,8 +64,8 @@ def write_seed(kind: str, folder: Path) -> None:
 
 def main() -> None:
     kind, *options = sys.argv[1:]
-    corpus = Path(options[-1])
-    write_seed(kind, corpus)
+    folders = [Path(option) for option in options if not option.startswith("-")]
+    write_seed(kind, folders[0])
     shared = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shared if os.access(shared, os.W_OK) else None) as folder:
         path = Path(folder) / f"file.{kind}"

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lower/layout/hints.h"
+#include "lower/layout/wishes.h"
 
 #include <algorithm>
 
+#include "axis/graph/parts.h"
+#include "lower/emit/dimwise.h"
+#include "lower/emit/prim.h"
 #include "lower/layout/label_set.h"
 #include "lower/macro/macro.h"
 #include "lower/rows/ctx.h"
@@ -66,7 +69,7 @@ MaybeWish contract_wish(const Node& node, std::size_t i, const MaybeWish& own) {
 // Split.
 MaybeWish pick_wish(const Node& node, const MaybeWish& own) {
   if (!own) return std::nullopt;
-  const Label along = node.role("p")[0];
+  const Label along = axis::Pick::of(node).along[0];
   const Labels& axis = *std::ranges::find_if(
       node.edges[0].axes, [&](const Labels& labels) { return axis::contains(labels, along); });
   const auto at = static_cast<std::size_t>(std::ranges::find(axis, along) - axis.begin());
@@ -86,8 +89,9 @@ MaybeWish pick_wish(const Node& node, const MaybeWish& own) {
 
 MaybeWish concat_wish(const Node& node, std::size_t i, const MaybeWish& own) {
   if (!own) return std::nullopt;
-  const Label to = node.role("o")[0];
-  const Labels& piece = node.role("i" + std::to_string(i));
+  const axis::Concat concat = axis::Concat::of(node);
+  const Label to = concat.to[0];
+  const Labels& piece = concat.pieces[i];
   const LabelSet mine(node.sizes.size(), node.edges[i].axes);
   Arrangement dims;
   for (const Labels& dim : own->dims) {
@@ -101,10 +105,11 @@ MaybeWish concat_wish(const Node& node, std::size_t i, const MaybeWish& own) {
   return Wish{own->strength, std::move(dims)};
 }
 
-MaybeWish renamed_wish(const Node& node, const MaybeWish& own) {
-  if (!own || node.role("o").empty()) return std::nullopt;
+MaybeWish slice_wish(const Node& node, const MaybeWish& own) {
+  const axis::Slice slice = axis::Slice::of(node);
+  if (!own || slice.to.empty()) return std::nullopt;
   Wish wish = *own;
-  for (Labels& dim : wish.dims) std::ranges::replace(dim, node.role("o")[0], node.role("i")[0]);
+  for (Labels& dim : wish.dims) std::ranges::replace(dim, slice.to[0], slice.from[0]);
   return wish;
 }
 
@@ -135,7 +140,7 @@ MaybeWish operand_wish(const Facts& facts, const Node& node, std::size_t i, cons
     case Kind::kConcat:
       return concat_wish(node, i, own);
     case Kind::kSlice:
-      return renamed_wish(node, own);
+      return slice_wish(node, own);
     case Kind::kPrim:
       return prim_wish(node, i, own, opset);
     case Kind::kMacro:
@@ -153,12 +158,12 @@ MaybeWish operand_wish(const Facts& facts, const Node& node, std::size_t i, cons
 
 // A wish in labels of the consumer as dims in labels of the operand. A label that the wish tears
 // apart stays whole, at its first appearance; nullopt when a label is missing.
-std::optional<Hint> seen_by(const Node& operand, const Arrangement& dims, const Edge& edge,
-                            const Dims& sizes) {
+std::optional<Arrangement> seen_by(const Node& operand, const Arrangement& dims, const Edge& edge,
+                                   const Dims& sizes) {
   const AxisPieces pieces = label_pieces(edge.axes, sizes),
                    own = label_pieces(operand.out, operand.sizes);
   LabelSet seen(operand.sizes.size());
-  Hint hint;
+  Arrangement result;
   for (const Labels& labels : dims) {
     Labels dim;
     bool any = false;
@@ -174,69 +179,64 @@ std::optional<Hint> seen_by(const Node& operand, const Arrangement& dims, const 
         dim.push_back(mine);
       }
     }
-    if (!dim.empty() || !any) hint.dims.push_back(std::move(dim));
+    if (!dim.empty() || !any) result.push_back(std::move(dim));
   }
   const bool complete =
       std::ranges::all_of(operand.out, [&](const Labels& labels) { return seen.has_all(labels); });
-  return complete ? std::optional(std::move(hint)) : std::nullopt;
+  return complete ? std::optional(std::move(result)) : std::nullopt;
 }
-
-double strength(const Hint& hint) { return hint.order_only ? kWeak : kStrong; }
 
 }  // namespace
 
-// Few layouts differ, however many consumers vote.
-std::optional<Hint> elected(const std::vector<Hint>& votes) {
+// Few layouts differ, however many consumers there are.
+MaybeWish prevailing(const std::vector<Wish>& wishes) {
   struct Candidate {
-    Hint hint;
+    Wish wish;
     double sum;
   };
   std::vector<Candidate> candidates;
-  for (const Hint& vote : votes) {
+  for (const Wish& wish : wishes) {
     auto known = std::ranges::find_if(candidates,
-                                      [&](const Candidate& c) { return c.hint.dims == vote.dims; });
+                                      [&](const Candidate& c) { return c.wish.dims == wish.dims; });
     if (known == candidates.end()) {
-      candidates.push_back({vote, strength(vote)});
+      candidates.push_back({wish, wish.strength});
     } else {
-      known->sum += strength(vote);
-      known->hint.order_only = known->hint.order_only && vote.order_only;
+      known->sum += wish.strength;
+      known->wish.strength = std::max(known->wish.strength, wish.strength);
     }
   }
   const auto best = std::ranges::max_element(candidates, {}, &Candidate::sum);
-  return best == candidates.end() ? std::nullopt : std::optional(best->hint);
+  return best == candidates.end() ? std::nullopt : std::optional(best->wish);
 }
 
-std::optional<Hint> vote_of(const Facts& facts, const Node& value, const Facts::User& user,
-                            const Hints& wishes, int opset) {
+MaybeWish wish_of(const Facts& facts, const Node& value, const Facts::User& user,
+                  const Wishes& wishes, int opset) {
   if (!user.node) {  // a program output wants its jaxpr dims
     const Facts::Output output = facts.output(user.operand);
-    return seen_by(value, output.dims, output.edge, output.sizes);
+    auto dims = seen_by(value, output.dims, output.edge, output.sizes);
+    return dims ? MaybeWish({kStrong, *std::move(dims)}) : std::nullopt;
   }
   if (facts.is_constant(user.node)) return std::nullopt;
-  MaybeWish own;
-  if (const auto& theirs = wishes[facts.index(user.node)]) {
-    own = Wish{strength(*theirs), theirs->dims};
-  }
+  const MaybeWish& own = wishes[facts.index(user.node)];
   const auto wish = operand_wish(facts, *user.node, user.operand, own, opset);
   if (!wish) return std::nullopt;
-  auto hint = seen_by(value, wish->dims, user.node->edges[user.operand], user.node->sizes);
-  if (hint) hint->order_only = wish->strength < kStrong;
-  return hint;
+  auto dims = seen_by(value, wish->dims, user.node->edges[user.operand], user.node->sizes);
+  return dims ? MaybeWish({wish->strength, *std::move(dims)}) : std::nullopt;
 }
 
-Hints collect_wishes(const Facts& facts, int opset, Hints fixed) {
+Wishes collect_wishes(const Facts& facts, int opset, Wishes fixed) {
   const auto& order = facts.order();
-  Hints wishes = std::move(fixed);
+  Wishes wishes = std::move(fixed);
   wishes.resize(order.size());
   for (std::size_t n = order.size(); n-- > 0;) {
     if (wishes[n] || facts.is_constant(order[n])) continue;
-    std::vector<Hint> votes;
+    std::vector<Wish> of_users;
     for (const Facts::User& user : facts.users(order[n])) {
-      if (auto vote = vote_of(facts, *order[n], user, wishes, opset)) {
-        votes.push_back(std::move(*vote));
+      if (auto wish = wish_of(facts, *order[n], user, wishes, opset)) {
+        of_users.push_back(std::move(*wish));
       }
     }
-    wishes[n] = elected(votes);
+    wishes[n] = prevailing(of_users);
   }
   return wishes;
 }

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "axis/graph/parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace jaxport::axis {
+namespace {
+
+constexpr std::string_view kAlong = "p", kFrom = "i", kTo = "o";
+constexpr std::string_view kIndex = "k", kStart = "start", kLimit = "limit", kStride = "stride";
+
+std::string piece_name(std::size_t operand) { return fmt::format("{}{}", kFrom, operand); }
+
+// `role(name)` gives the labels of a role.
+template <class Role>
+Pick read_pick(const Node& node, const Role& role) {
+  return {role(kAlong), node.get<std::int64_t>(kIndex)};
+}
+
+template <class Role>
+Slice read_slice(const Node& node, const Role& role) {
+  return {role(kFrom), role(kTo), node.get<Dim>(kStart), node.get<Dim>(kLimit),
+          node.get<std::int64_t>(kStride)};
+}
+
+template <class Role>
+Concat read_concat(const Node& node, const Role& role) {
+  Concat concat{{}, role(kTo)};
+  for (std::size_t j = 0; j < node.edges.size(); ++j) concat.pieces.push_back(role(piece_name(j)));
+  return concat;
+}
+
+auto roles_of(const Node& node) {
+  return [&](std::string_view name) { return node.role(name); };
+}
+auto roles_of(Graph& graph, const Use& use) {
+  return [&](std::string_view name) { return graph.role(use, name); };
+}
+
+}  // namespace
+
+Pick Pick::of(const Node& node) { return read_pick(node, roles_of(node)); }
+Pick Pick::of(Graph& graph, const Use& use) { return read_pick(*use.node, roles_of(graph, use)); }
+
+Slice Slice::of(const Node& node) { return read_slice(node, roles_of(node)); }
+Slice Slice::of(Graph& graph, const Use& use) {
+  return read_slice(*use.node, roles_of(graph, use));
+}
+
+Stack Stack::of(const Node& node) { return {node.role(kAlong)}; }
+Stack Stack::of(Graph& graph, const Use& use) { return {graph.role(use, kAlong)}; }
+
+Concat Concat::of(const Node& node) { return read_concat(node, roles_of(node)); }
+Concat Concat::of(Graph& graph, const Use& use) {
+  return read_concat(*use.node, roles_of(graph, use));
+}
+
+std::vector<std::optional<Label>> Concat::piece_labels() const {
+  std::vector<std::optional<Label>> labels;
+  for (const Labels& piece : pieces) {
+    labels.push_back(piece.empty() ? std::nullopt : std::optional(piece[0]));
+  }
+  return labels;
+}
+
+Stored stored(const Pick& pick) {
+  return {{{std::string(kAlong), pick.along}}, {{std::string(kIndex), pick.index}}};
+}
+
+Stored stored(const Slice& slice) {
+  Roles roles{{std::string(kFrom), slice.from}};
+  if (!slice.to.empty()) roles.push_back({std::string(kTo), slice.to});
+  return {std::move(roles),
+          {{std::string(kLimit), slice.limit},
+           {std::string(kStart), slice.start},
+           {std::string(kStride), slice.stride}}};
+}
+
+Stored stored(const Stack& stack) { return {{{std::string(kAlong), stack.along}}, {}}; }
+
+Stored stored(const Concat& concat) {
+  Roles roles{{std::string(kTo), concat.to}};
+  for (std::size_t j = 0; j < concat.pieces.size(); ++j) {
+    if (!concat.pieces[j].empty()) roles.push_back({piece_name(j), concat.pieces[j]});
+  }
+  std::ranges::sort(roles);
+  return {std::move(roles), {}};
+}
+
+namespace {
+
+// pick_k(base) where base runs over (picked, run…)
+std::optional<Part> picked_part(Graph& graph, const Use& use, const Labels& run) {
+  const Pick pick = Pick::of(graph, use);
+  Part part{graph.child(use, 0), pick.along[0], pick.index, pick.index + 1};
+  if (run.empty()) return part;
+  Labels all = pick.along;
+  all.insert(all.end(), run.begin(), run.end());
+  for (Labels& axis : part.base.labels) {
+    const auto found = std::search(axis.begin(), axis.end(), all.begin(), all.end());
+    if (found == axis.end()) continue;
+    const Dim size = graph.size_of(run);
+    part.whole = graph.label(graph.size_of(all));
+    part.start = size * Dim(pick.index);
+    part.limit = part.start + size;
+    *axis.erase(found, found + std::ssize(all) - 1) = part.whole;
+    return part;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Part> part_of(Graph& graph, const Use& use, const Labels& run) {
+  if (use.node->kind == Kind::kPick) return picked_part(graph, use, run);
+  if (use.node->kind != Kind::kSlice) return std::nullopt;
+  const Slice slice = Slice::of(graph, use);
+  if (slice.stride != 1 || slice.to != run) return std::nullopt;
+  return Part{graph.child(use, 0), slice.from[0], slice.start, slice.limit};
+}
+
+Labels run_of(Graph& graph, const Use& use) {
+  if (use.node->kind == Kind::kSlice) return Slice::of(graph, use).to;
+  if (use.node->kind != Kind::kPick) return {};
+  const Label picked = Pick::of(graph, use).along[0];
+  for (const Labels& axis : graph.child(use, 0).labels) {
+    const auto at = std::ranges::find(axis, picked);
+    if (at != axis.end()) return {at + 1, axis.end()};
+  }
+  return {};
+}
+
+}  // namespace jaxport::axis
