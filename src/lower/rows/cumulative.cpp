@@ -87,7 +87,7 @@ Value by_mask(Ctx& c, const Value& x, const Along& along, double neutral) {
   square[along.axis] = square[along.axis + 1] = size;
   const Value mask = c.reshape(ends(c, size, along.reverse), square);
   const Value chosen = where(mask, c.reshape(x, repeated), neutral);
-  return c.op.call(Reduce.text, {chosen, c.ints({along.axis + 1})}, {{"keepdims", 0}})[0];
+  return c.op.call(Reduce.text, {chosen, c.ints({along.axis + 1})}, {{"keepdims", 0}});
 }
 
 Value cumulated(Ctx& c, Value x, const Monoid& monoid) {
