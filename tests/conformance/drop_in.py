@@ -47,6 +47,15 @@ class Pair:
         return ", ".join(f"{n:+} {op}" for op, n in sorted(have.items()) if n)
 
 
+REPORTS = [
+    "",
+    "## Reports of its users",
+    "",
+    "What users reported in jax2onnx's repository and can be repeated is a test:",
+    "`tests/python/test_reports.py`, by the number of the report. Report 64 has messages of ONNX",
+    "Runtime about a whole flow solver and no program that could be repeated; the texts of 129,",
+    "165 and 193 were not found.",
+]
 NO_CAUSES, NO_EVIDENCE = Causes({}), EvidenceFile("", {})
 
 
@@ -93,7 +102,7 @@ class Comparison:
             "flow included; *graph as stated* counts the cases whose specification of jax2onnx's",
             "graph ours meets too, which is not demanded: ours is often smaller.",
         ]
-        return "\n".join(lines + self._body(outcomes, entries, "##")) + "\n"
+        return "\n".join(lines + self._body(outcomes, entries, "##") + REPORTS) + "\n"
 
     def double_part(self, outcomes: Sequence[Outcome], entries: list[Known]) -> str:
         return "\n".join(["", *self._body(outcomes, entries, "###")]) + "\n"

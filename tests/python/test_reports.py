@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users of jax2onnx reported as broken, by the number of the report (enpasos/jax2onnx)."""
+"""What users of jax2onnx reported as broken, by the number of the report (enpasos/jax2onnx).
+
+Without a test: 64 has messages of ONNX Runtime about a whole flow solver and no program; the texts
+of 129, 165 and 193 were not found.
+"""
 
 from __future__ import annotations
 
@@ -238,6 +242,36 @@ def compared(net, shape, size, **options):
 
 
 NCHW = {"inputs_as_nchw": [0], "outputs_as_nchw": [0]}
+
+
+class Decoder(nnx.Module):
+    """A layer of a transformer's decoder: attention to what was written, then to another text."""
+
+    def __init__(self):
+        make = lambda: nnx.MultiHeadAttention(  # noqa: E731
+            num_heads=2, in_features=8, decode=False, rngs=nnx.Rngs(0)
+        )
+        self.to_itself, self.to_source = make(), make()
+
+    def __call__(self, x, source, mask):
+        x = x + self.to_itself(x, mask=nnx.make_causal_mask(x[..., 0]))
+        return x + self.to_source(x, source, mask=mask[:, None, None, :])
+
+
+def test_50_attention_of_nnx_with_masks_and_sizes_that_are_symbols():
+    net = Decoder()
+    batch, written, length = jax.export.symbolic_shape("B, T, S")
+    specs = [
+        jax.ShapeDtypeStruct((batch, written, 8), jnp.float32),
+        jax.ShapeDtypeStruct((batch, length, 8), jnp.float32),
+        jax.ShapeDtypeStruct((batch, length), jnp.bool_),
+    ]
+    model = jaxport.to_onnx(net, specs)
+    random = np.random.default_rng(0)
+    x, source = (random.standard_normal((2, n, 8)).astype(np.float32) for n in (3, 5))
+    mask = np.array([[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]], bool)
+    (result,) = runtime.run(runtime.open_session(model), [x, source, mask]).values()
+    np.testing.assert_allclose(result, net(x, source, mask), rtol=1e-4, atol=1e-5)
 
 
 def test_168_channel_attention_with_sizes_that_are_symbols():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""jaxport changes no function of JAX, Flax or Equinox: not before, not while it converts."""
+"""jaxport changes no function of JAX, Flax, Equinox, Haiku or Keras, not even for a moment."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from flax import nnx
 
 import jaxport
 from jaxport import lowering
+from support.modules import haiku, keras_on_jax
 
-PACKAGES = ("jax", "flax", "equinox")
+PACKAGES = ("jax", "flax", "equinox", "haiku", "keras")
 # Public modules that an import of the packages does not load.
 for extra in ("jax.export", "jax.image", "jax.scipy.linalg", "jax.scipy.signal", "jax.scipy.stats"):
     importlib.import_module(extra)
@@ -75,6 +76,21 @@ def equinox_net(observe):
 def linen_net(observe):
     variables = LinenNet(lambda: None).init(jax.random.key(0), jnp.ones((1, 4)))
     return LinenNet(observe), variables
+
+
+def haiku_net(observe):
+    hk = haiku()
+    net = hk.without_apply_rng(hk.transform(lambda x: observe() or hk.Linear(3)(x)))
+    return net, hk.transform(lambda x: hk.Linear(3)(x)).init(jax.random.key(0), jnp.ones((1, 4)))
+
+
+def keras_net(keras, observe):
+    class Layer(keras.layers.Layer):
+        def call(self, x):
+            observe()
+            return x
+
+    return keras.Sequential([keras.Input((4,)), Layer(), keras.layers.Dense(3)])
 
 
 def edges(observe):
@@ -135,6 +151,26 @@ def test_nothing_is_patched_while_a_function_is_traced_and_afterwards(make, inpu
         assert changes(before, seen) == []
 
 
+@pytest.mark.parametrize("marked", [False, True], ids=["plain", "marked"])
+@pytest.mark.parametrize("name", ["haiku", "keras"])
+def test_nothing_of_haiku_and_keras_is_patched(name, marked, monkeypatch):
+    keras = keras_on_jax(monkeypatch) if name == "keras" else None
+    during = []
+    observe = lambda: during.append(functions())  # noqa: E731
+    net = haiku_net(observe) if keras is None else keras_net(keras, observe)
+    if marked and keras is not None:
+        net = jaxport.onnx_function(net)
+    options = {"functions": "auto"} if marked else {}
+    jaxport.to_onnx(net, [("B", 4)], **options)  # what is imported at the first use
+    during.clear()
+    before = functions()
+    assert any(key.startswith(f"{name}.") for key in before)
+    jaxport.to_onnx(net, [("B", 4)], **options)
+    assert during
+    for seen in (*during, functions()):
+        assert changes(before, seen) == []
+
+
 def test_nothing_is_patched_while_a_model_is_compiled(monkeypatch):
     monkeypatch.setattr(lowering, "_registered", {})
     primitive = jax.extend.core.Primitive("observed")
@@ -174,9 +210,14 @@ def test_nothing_is_patched_while_a_model_is_compared():
 
 
 def test_all_public_functions_are_looked_at(monkeypatch):
-    before = functions()
     modules = ("jax", "jax.numpy", "jax.lax", "jax.nn", "jax.random", "jax.scipy.special")
-    for name in (*modules, "flax.nnx", "flax.linen", "equinox", "equinox.nn"):
+    keras_on_jax(monkeypatch)
+    others = ("haiku", "haiku.nets", "keras", "keras.layers", "keras.ops")
+    haiku()
+    for name in others:
+        importlib.import_module(name)
+    before = functions()
+    for name in (*modules, "flax.nnx", "flax.linen", "equinox", "equinox.nn", *others):
         module = importlib.import_module(name)
         public = [key for key in dir(module) if not key.startswith("_")]
         missing = [
@@ -185,6 +226,10 @@ def test_all_public_functions_are_looked_at(monkeypatch):
         assert missing == []
     monkeypatch.setattr(jnp, "cumsum", lambda x: x)
     monkeypatch.setattr(nnx.Linear, "__call__", lambda self, x: x)
+    monkeypatch.setattr("haiku.Linear.__call__", lambda self, x: x)
+    monkeypatch.setattr("keras.layers.Dense.call", lambda self, x: x)
     found = changes(before, functions())
     assert "jax.numpy.cumsum" in found
     assert "flax.nnx.Linear.__call__" in found
+    assert any(name.startswith("haiku.") and name.endswith("Linear.__call__") for name in found)
+    assert any(name.startswith("keras.") and name.endswith("Dense.call") for name in found)
