@@ -376,7 +376,7 @@ check-python: setup ## ruff
 	$(BIN)/ruff check --quiet .
 check-types: setup ## mypy
 	$(BIN)/mypy
-check-web: web/node_modules/.package-lock.json ## types and lint of the report page
+check-web: web/node_modules/.package-lock.json ## types of the report page; lint and format of all code for browsers
 	npm run --silent --prefix web types
 	npm run --silent --prefix web lint
 check-repository: setup ## rules of this repository that no other tool knows

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import onnx
-from examples.demo import VisionTransformer
+from examples.demo import Block, VisionTransformer
 from flax import nnx
 from onnx import TensorProto, helper
 
@@ -63,6 +63,22 @@ def large(x: jax.Array) -> jax.Array:
     return x
 
 
+class Loops(nnx.Module):
+    """Two equal blocks, which become calls of one function, and a scan over the rows."""
+
+    def __init__(self) -> None:
+        self.blocks = nnx.List([Block(16, 2, nnx.Rngs(i)) for i in range(2)])
+
+    def __call__(self, rows: jax.Array) -> jax.Array:
+        def step(state: jax.Array, row: jax.Array) -> tuple[jax.Array, jax.Array]:
+            state = jnp.tanh(state + row)
+            return state, state
+
+        for block in self.blocks:
+            rows = block(rows)
+        return jax.lax.scan(step, jnp.zeros(16), rows[0])[1]
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
@@ -74,6 +90,7 @@ def main() -> None:
     newest = {"opset": 20, "target": "onnxruntime==1.31"}
     jaxport.to_onnx(largest, [bytes_, bytes_], report=folder / "newest.html", **newest)
     jaxport.to_onnx(vit(48), images, report=folder / "vit48.html")
+    jaxport.to_onnx(Loops(), [(1, 9, 16)], functions="auto", report=folder / "functions.html")
     jaxport.to_onnx(large, [("B", 8)], report=folder / "large.html")
     small = vit(3)
     model = jaxport.to_onnx(

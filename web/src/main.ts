@@ -36,7 +36,6 @@ class Page {
   constructor(private readonly data: PageData) {
     this.links = new Links(data);
     this.tree = new Tree(data);
-    const errors = new Map((data.errors ?? []).map((error) => [error.node, error]));
     this.graph = new GraphView({
       tree: this.tree,
       heat: heatOf(data),
@@ -44,15 +43,15 @@ class Page {
       onGroup: (group) => this.chooseGroup(group),
       onNothing: () => this.clear(),
     });
-    this.details = new Details(
+    this.details = new Details({
       data,
-      this.tree,
-      this.links,
-      errors,
-      (node) => this.goTo(node),
-      (line) => this.chooseLine("source", line),
-      () => this.clear(),
-    );
+      tree: this.tree,
+      links: this.links,
+      onNode: (node) => this.goTo(node),
+      onInside: (group) => this.goToGroup(group, true),
+      onLine: (line) => this.chooseLine("source", line),
+      onClose: () => this.clear(),
+    });
     this.addLists();
     this.search = new SearchBox({
       data,
@@ -282,10 +281,11 @@ class Page {
     this.graph.mark(new Set([node]), this.tree.visible(node));
   }
 
-  private goToGroup(group: Group): void {
+  private goToGroup(group: Group, andOpen = false): void {
     this.open("explore");
     this.focusPane("graph");
-    for (const outer of Tree.around(group)) if (!outer.expanded) this.graph.toggle(outer);
+    const opened = andOpen ? [...Tree.around(group), group] : Tree.around(group);
+    for (const each of opened) if (!each.expanded) this.graph.toggle(each);
     this.chooseGroup(group);
     this.graph.reveal([...group.nodes()], 0);
   }

@@ -153,6 +153,48 @@ test("layers open and close, and keys walk the graph", async () => {
   await finish(page, "layers");
 });
 
+test("functions and loops open and close, and a call leads to its function", async () => {
+  const page = await open("functions.html");
+  const group = (key: string) => page.locator(`.graph .group[data-key="g/${key}"]`);
+  const toggle = async (key: string) => {
+    await group(key).locator("[data-toggle]").click();
+    await drawn(page);
+  };
+  const calls = page.locator(".details .links button");
+  const boxes = () => page.locator(".graph .box .op").allTextContents();
+  await press(page, "4");
+  await press(page, "c");
+  assert.ok(!(await boxes()).includes("Tanh"));
+  await toggle("Scan#3");
+  assert.ok((await boxes()).includes("Tanh"));
+  await toggle("Scan#3");
+  assert.ok(!(await boxes()).includes("Tanh"));
+
+  const inFunction = "Gelu";
+  assert.ok(!(await boxes()).includes(inFunction));
+  await toggle("blocks");
+  await page.locator(".graph .box", { hasText: "blocks" }).first().click();
+  await drawn(page);
+  await page.locator(".details button", { hasText: "open the function" }).click();
+  await drawn(page);
+  assert.equal(await group("function custom.blocks").count(), 1);
+  assert.match(
+    (await group("function custom.blocks").getAttribute("class")) ?? "",
+    /open.*current/,
+  );
+  await press(page, "e");
+  assert.ok((await boxes()).includes(inFunction));
+  await page.screenshot({ path: join(folder, "functions.png") });
+
+  assert.equal(await calls.count(), 2);
+  await calls.nth(1).click();
+  await drawn(page);
+  assert.match(await page.locator(".details h3").innerText(), /blocks/);
+  await toggle("function custom.blocks");
+  assert.ok(!(await boxes()).includes(inFunction));
+  await finish(page);
+});
+
 test("keys walk the lines of a pane", async () => {
   const page = await open("attention.html");
   await press(page, "1");
