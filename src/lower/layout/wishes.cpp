@@ -168,13 +168,13 @@ std::optional<Arrangement> seen_by(const Node& operand, const Arrangement& dims,
     Labels dim;
     bool any = false;
     for (Label label : labels) {
-      const AxisPiece& piece = pieces[static_cast<std::size_t>(label)];
+      const AxisPiece& piece = pieces[label];
       if (piece.axis < 0) continue;
       any = true;
-      const Labels& product = operand.out[static_cast<std::size_t>(piece.axis)];
+      const Labels& product = operand.out[piece.axis];
       for (Label mine : product) {
         if (seen.has(mine)) continue;
-        if (product.size() > 1 && !overlap(piece, own[static_cast<std::size_t>(mine)])) continue;
+        if (product.size() > 1 && !overlap(piece, own[mine])) continue;
         seen.add({mine});
         dim.push_back(mine);
       }
