@@ -89,9 +89,8 @@ MaybeWish pick_wish(const Node& node, const MaybeWish& own) {
 
 MaybeWish concat_wish(const Node& node, std::size_t i, const MaybeWish& own) {
   if (!own) return std::nullopt;
-  const axis::Concat concat = axis::Concat::of(node);
-  const Label to = concat.to[0];
-  const Labels& piece = concat.pieces[i];
+  const Label to = axis::Concat::target(node)[0];
+  const Labels& piece = axis::Concat::piece(node, i);
   const LabelSet mine(node.sizes.size(), node.edges[i].axes);
   Arrangement dims;
   for (const Labels& dim : own->dims) {
