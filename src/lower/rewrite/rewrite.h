@@ -24,7 +24,7 @@ axis::Use conv_transpose(axis::Graph& graph, const axis::Use& use, const Options
 // A sum of windows divided by the number of their elements, with or without those of the padding:
 // the primitive reduce_window_mean.
 axis::Use window_mean(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses,
-                      int opset);
+                      const Options& options);
 
 // A gather of single elements or of whole dims, with indices that are inside: gather_inside, and a
 // select where JAX fills what is outside.
@@ -57,7 +57,7 @@ axis::Use sizes_side_by_side(axis::Graph& graph, const axis::Use& use);
 
 // |x| with the sign bit of another float as a product; before opset 26 the bit is tested by
 // arithmetic.
-axis::Use sign_test(axis::Graph& graph, const axis::Use& use, int opset);
+axis::Use sign_test(axis::Graph& graph, const axis::Use& use, const Options& options);
 // x << a | y >> b of parts that do not meet: ONNX Runtime takes 0.6 to 0.7 of the time for a
 // product and a sum.
 axis::Use rotation(axis::Graph& graph, const axis::Use& use);
