@@ -24,10 +24,6 @@ using target::Runtime;
 using target::version_text;
 using target::VersionFit;
 
-std::string to_string(const Misfit& misfit) {
-  return misfit.where.empty() ? misfit.what : fmt::format("{} at {}", misfit.what, misfit.where);
-}
-
 // "loads", or what is in the way.
 std::string verdict(const VersionFit& version) {
   if (version.misfits.empty()) return "loads";
@@ -97,7 +93,10 @@ void check_target(const onnx::Model& model, const target::Target& target, Findin
   target::Target wanted =
       is_any ? target::for_opset(target, static_cast<int>(model.opset())) : target;
   Fit fit = target::fit(model, target.runtime);
-  if (is_any) wanted.oldest = std::max(wanted.oldest, fit.needed());  // as to_onnx chooses it
+  if (is_any && fit.needed() > wanted.oldest) {  // as to_onnx chooses it
+    wanted.oldest = fit.needed();
+    findings.notes.push_back(fmt::format("it needs {}: jaxport targets says why", need(fit)));
+  }
   std::set<std::string> said;  // a version lacks most of what the one before it lacks
   for (const VersionFit& version : fit.versions) {
     if (version.version < wanted.oldest || version.version > wanted.newest) continue;
