@@ -298,27 +298,16 @@ test("a model of another tool shows what there is", async () => {
   await finish(page, "plain");
 });
 
-test("a page of 5,000 nodes stays usable", async () => {
-  const page = await open("large.html");
-  await press(page, "e");
-  for (let i = 0; i < 4; i++) await press(page, "e");
-  const slowest = await page.evaluate(async () => {
-    const graph = document.querySelector(".graph svg");
-    let worst = 0;
-    for (let i = 0; i < 8; i++) {
-      const start = performance.now();
-      const options = { deltaY: i < 4 ? -200 : 200, clientX: 1200, clientY: 400, bubbles: true };
-      graph?.dispatchEvent(new WheelEvent("wheel", { ...options, cancelable: true }));
-      await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-      worst = Math.max(worst, performance.now() - start);
-    }
-    return worst;
-  });
-  assert.ok(slowest < 3000, `a step of the wheel took ${slowest} ms`);
-  await finish(page, "large");
-});
+interface Cost {
+  wall: number; // milliseconds from the input to the frame that shows what became of it
+  thread: number; // those that the page's own thread computed, whatever else the machine does
+}
 
-// Milliseconds of the page's own thread: what the page costs, whatever else the machine does.
+type Action = (time: number) => Promise<void>;
+
+const milliseconds = ({ wall, thread }: Cost) =>
+  `${wall.toFixed(0)} ms (${thread.toFixed(0)} ms of its thread)`;
+
 async function thread(page: Page): Promise<() => Promise<number>> {
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
@@ -328,30 +317,130 @@ async function thread(page: Page): Promise<() => Promise<number>> {
   };
 }
 
-test("48 layers open within 2 s and react to a click within 100 ms", async (t) => {
-  const page = await browser.newPage({ viewport: { width: 1600, height: 950 } });
+// Runs in the page: remembers how long after the next input the page has drawn. What a handler puts
+// off to the next frame belongs to it; the message arrives when that frame is painted.
+function watch(kind: string): void {
+  const page = window as { reaction?: Promise<number> };
+  page.reaction = new Promise((done) => {
+    const drawnAfter = (event: Event) =>
+      requestAnimationFrame(() => {
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = () => done(performance.now() - event.timeStamp);
+        port2.postMessage("painted");
+      });
+    addEventListener(kind, drawnAfter, { capture: true, once: true });
+  });
+}
+
+// Times what the mouse and the keyboard do. Other programs only lengthen the wall time: its shortest
+// counts, of the thread's the longest.
+async function react(page: Page, kind: string, act: Action, times = 3): Promise<Cost> {
   const spent = await thread(page);
-  await page.goto(`file://${join(folder, "vit48.html")}`);
-  await page.waitForSelector(".graph .box, .graph .group");
-  const opened = await spent();
-  const clicks = [];
-  for (let i = 0; i < 5; i++) {
+  const costs: Cost[] = [];
+  for (let time = 0; time < times; time++) {
+    await page.evaluate(watch, kind);
     const before = await spent();
-    await page.evaluate(async (n) => {
-      const lines = document.querySelectorAll<HTMLElement>(".pane.source .line.linked");
-      lines[n % lines.length]?.click();
-      // The frame after the next one: everything is drawn by then.
-      await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-    }, i);
-    clicks.push((await spent()) - before);
+    await act(time);
+    const wall = await page.evaluate(() => (window as { reaction?: Promise<number> }).reaction);
+    await page.waitForTimeout(REST);
+    costs.push({ wall: wall ?? Infinity, thread: (await spent()) - before });
   }
-  await page.close();
-  const slowest = Math.max(...clicks);
-  t.diagnostic(
-    `opens in ${opened.toFixed(0)} ms, the slowest click takes ${slowest.toFixed(0)} ms`,
+  return {
+    wall: Math.min(...costs.map((cost) => cost.wall)),
+    thread: Math.max(...costs.map((cost) => cost.thread)),
+  };
+}
+
+const REST = 250; // by then the graph has drawn what it puts off while it moves
+
+// Clicks what the selector finds, where the mouse can reach it.
+async function clickOn(page: Page, selector: string, time: number): Promise<void> {
+  const places = await page.locator(selector).evaluateAll((elements) =>
+    elements.flatMap((element) => {
+      const { left, top, width, height } = element.getBoundingClientRect();
+      const place = { x: left + Math.min(width / 2, 60), y: top + height / 2 };
+      return element.contains(document.elementFromPoint(place.x, place.y)) ? [place] : [];
+    }),
   );
-  assert.ok(opened <= 2000, `opens in ${opened} ms`);
-  assert.ok(slowest <= 100, `a click takes ${slowest} ms`);
+  const place = places[time % places.length];
+  assert.ok(place, `the mouse reaches no ${selector}`);
+  await page.mouse.click(place.x, place.y);
+}
+
+// The best of three: a page of its own for each, from the address to the drawn graph.
+async function opening(name: string): Promise<Cost> {
+  const costs: Cost[] = [];
+  for (let time = 0; time < 3; time++) {
+    const page = await browser.newPage({ viewport: { width: 1600, height: 950 } });
+    const spent = await thread(page);
+    const start = performance.now();
+    await page.goto(`file://${join(folder, name)}`);
+    await page.waitForSelector(".graph .box, .graph .group");
+    await drawn(page);
+    costs.push({ wall: performance.now() - start, thread: await spent() });
+    await page.close();
+  }
+  return {
+    wall: Math.min(...costs.map((cost) => cost.wall)),
+    thread: Math.min(...costs.map((cost) => cost.thread)),
+  };
+}
+
+// Prints what was measured, and fails for what is above its limit.
+function judge(t: { diagnostic: (text: string) => void }, limits: [string, Cost, number][]): void {
+  const slow = [];
+  for (const [what, cost, limit] of limits) {
+    t.diagnostic(`${what}: ${milliseconds(cost)}`);
+    if (Math.max(cost.wall, cost.thread) > limit) slow.push(`${what}: ${milliseconds(cost)}`);
+  }
+  assert.deepEqual(slow, []);
+}
+
+test("48 layers open within 2 s and react within 100 ms", async (t) => {
+  const opened = await opening("vit48.html");
+  const page = await open("vit48.html");
+  const clicks: [string, string][] = [
+    ["a click on a source line", ".pane.source .line.linked"],
+    ["a click on a node", ".graph .box"],
+    ["a click on a group", ".graph .group.closed"],
+    ["a click that opens a group", ".graph .group.closed .sign"],
+    ["a click that closes a group", ".graph .group.open .sign"],
+  ];
+  const measured: [string, Cost, number][] = [["opening", opened, 2000]];
+  for (const [what, selector] of clicks) {
+    const act = (time: number) => clickOn(page, selector, time);
+    measured.push([what, await react(page, "click", act), 100]);
+  }
+  await press(page, "/");
+  const letters = async (time: number) => page.keyboard.type("mlp"[time] ?? "");
+  measured.push(["a letter of a search", await react(page, "input", letters), 100]);
+  const hit = async (time: number) => {
+    if (time > 0) await press(page, "/");
+    await page.keyboard.press("ArrowDown");
+    await page.evaluate(watch, "keydown");
+    await page.keyboard.press("Enter");
+  };
+  measured.push(["a choice of what it finds", await react(page, "keydown", hit), 100]);
+  await finish(page);
+  judge(t, measured);
+});
+
+test("5,000 nodes open within 2 s, a level within 500 ms, and the wheel moves them within 100 ms", async (t) => {
+  const opened = await opening("large.html");
+  const page = await open("large.html");
+  await page.locator("div.graph").focus();
+  const level = await react(page, "keydown", () => page.keyboard.press("e"), 5);
+  assert.ok((await page.locator(".graph .box").count()) > 500);
+  await page.mouse.move(1200, 400);
+  const wheel = (by: number) => react(page, "wheel", () => page.mouse.wheel(0, by), 4);
+  const measured: [string, Cost, number][] = [
+    ["opening", opened, 2000],
+    ["opening one level", level, 500],
+    ["a step of the wheel that enlarges", await wheel(-200), 100],
+    ["a step of the wheel that shrinks", await wheel(200), 100],
+  ];
+  await finish(page, "large");
+  judge(t, measured);
 });
 
 test("the page itself is small", () => {
