@@ -368,6 +368,10 @@ $(STAMP)/site: .venv/.docs mkdocs.yml $(shell find docs -type f)
 pictures: build ## draw the pictures of the documentation anew, from conversions and from bench/results
 	PYTHONPATH=tools $(BIN)/python -m pictures
 
+.PHONY: screenshots
+screenshots: test-page ## take the pictures of the report page anew, from what its test leaves
+	PYTHONPATH=tools $(BIN)/python -m pictures.screenshots build/explorer
+
 .PHONY: check-format check-python check-types check-repository check-licences check-web format lint
 check-format: setup ## formats of C++ and Python
 	@$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)

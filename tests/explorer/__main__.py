@@ -55,12 +55,16 @@ def plain(nodes: int) -> onnx.ModelProto:
 
 
 def large(x: jax.Array) -> jax.Array:
-    """About 5,000 nodes in 100 layers."""
-    for layer in range(100):
-        with jax.named_scope(f"layers/{layer}"):
-            for step in range(25):
-                x = jnp.sin(x) * np.float32(1 + step / 100)
-    return x
+    """About 5,000 nodes in ten towers of ten layers, each of five branches: many are in view at once."""
+    towers = [x + np.float32(tower) for tower in range(10)]
+    for layer in range(10):
+        for tower in range(10):
+            with jax.named_scope(f"towers/{tower}/layers/{layer}"):
+                branches = [jnp.sin(towers[tower] * np.float32(1 + i)) for i in range(5)]
+                for step in range(4):
+                    branches = [jnp.sin(y) * np.float32(1.1 + step) for y in branches]
+                towers[tower] = sum(branches[1:], branches[0])
+    return sum(towers[1:], towers[0])
 
 
 class Loops(nnx.Module):
