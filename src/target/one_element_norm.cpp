@@ -20,14 +20,15 @@ using onnx::Node;
 using onnx::Value;
 using onnx::Values;
 
+std::int64_t axis_of(const Node& node) { return int_attribute(node, "axis", -1); }
+
 // The sizes that are normalised over; none when they are not known.
 std::span<const Dim> normalised(const Model& model, const Node& node) {
   if (node.op != "LayerNormalization" || !node.domain.empty() || node.in.empty()) return {};
   const auto& type = model.values[node.in[0]].type;
   if (!type || !type->shape) return {};
   const auto rank = static_cast<std::int64_t>(type->shape->size());
-  const std::int64_t given = int_attribute(node, "axis", -1);
-  const std::int64_t axis = given < 0 ? rank + given : given;
+  const std::int64_t axis = axis_of(node) < 0 ? rank + axis_of(node) : axis_of(node);
   if (axis < 0 || axis >= rank) return {};
   return std::span(*type->shape).subspan(static_cast<std::size_t>(axis));
 }
