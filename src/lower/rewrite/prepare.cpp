@@ -47,6 +47,8 @@ bool has_inexact_sigmoid(const Options& options) {
   return options.preferences().has_inexact_sigmoid;
 }
 
+bool is_exact(const Options& options) { return options.exact; }
+
 // In each of these the first that finds something is taken.
 constexpr Attempt kOps[] = {{with<available>}, {with<narrow_norm>}};
 constexpr Attempt kForms[] = {{with<mean>},
@@ -61,6 +63,7 @@ constexpr Attempt kForms[] = {{with<mean>},
                               {with<floor_division>},
                               {with<search_in_order>},
                               {with<order_without_nan>},
+                              {with<order_with_signs>, is_exact},
                               {with<plain_exponential>},
                               {with<exact_sigmoid>, has_inexact_sigmoid},
                               {with<scatter_inside>}};
