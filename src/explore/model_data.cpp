@@ -189,7 +189,8 @@ Json runtime_data(const onnx::Model& model) {
   for (const target::VersionFit& version : fit.versions) {
     Json misfits = Json::array();
     for (const target::Misfit& misfit : version.misfits) {
-      misfits.push_back({target::to_string({misfit.reason, misfit.what, "", misfit.fault}), misfit.where});
+      misfits.push_back(
+          {target::to_string({misfit.reason, misfit.what, "", misfit.fault}), misfit.where});
     }
     versions.push_back({{"version", target::version_text(version.version)}, {"misfits", misfits}});
   }
