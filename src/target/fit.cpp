@@ -5,9 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <utility>
 
 #include "jaxport/error.h"
@@ -118,7 +120,8 @@ class Fitter {
       if (opset_ > release.opset) {
         misfits.push_back({Reason::kTooNew, fmt::format("opset {} is too new", opset_), ""});
       } else if (model_.ir_version > release.ir) {
-        misfits.push_back({Reason::kTooNew, fmt::format("IR version {} is too new", model_.ir_version), ""});
+        misfits.push_back(
+            {Reason::kTooNew, fmt::format("IR version {} is too new", model_.ir_version), ""});
       }
     }
     if (opset_ != 0 && !has_schemas()) {
@@ -134,7 +137,24 @@ class Fitter {
         if (!is_unknown_to_javascript(model_, id)) continue;
         const std::string what = fmt::format("JavaScript has no {}, the dtype of '{}'",
                                              name_of(*dtype_of(id)), model_.values[id].name);
-        for (VersionFit& version : fit_.versions) version.misfits.push_back({Reason::kBorder, what, ""});
+        for (VersionFit& version : fit_.versions)
+          version.misfits.push_back({Reason::kBorder, what, ""});
+      }
+    }
+  }
+
+  // WebGPU has no such values; nodes that read their sizes alone do not matter.
+  void check_webgpu(const Node& node, const std::string& where) {
+    constexpr DType kKnown[] = {DType::kBool, DType::kI8,  DType::kU8,  DType::kI32, DType::kU32,
+                                DType::kI64,  DType::kU64, DType::kF16, DType::kF32};
+    if (runtime_ != Runtime::kOnnxRuntimeWeb || node.op == "Shape" || node.op == "Size") return;
+    for (const auto* ids : {&node.in, &node.out}) {
+      for (ValueId id : *ids) {
+        const std::optional<DType> dtype = dtype_of(id);
+        if (!dtype || std::ranges::find(kKnown, *dtype) != std::end(kKnown)) continue;
+        if (!said_of_webgpu_.insert(*dtype).second) continue;
+        fit_.notes.push_back(
+            fmt::format("WebGPU: {} at {}: the model does not load", name_of(*dtype), where));
       }
     }
   }
@@ -199,6 +219,7 @@ class Fitter {
            where});
     }
     check_faults(node, where);
+    check_webgpu(node, where);
   }
 
   void check_faults(const Node& node, const std::string& where) {
@@ -210,16 +231,17 @@ class Fitter {
         const Release& release = known_releases()[i];
         if (release.version < fault.first || release.version > fault.last) continue;
         if (opset_ > release.opset) continue;
-        fit_.versions[i].misfits.push_back({Reason::kFault, std::string(fault.what), where, &fault});
+        fit_.versions[i].misfits.push_back(
+            {Reason::kFault, std::string(fault.what), where, &fault});
       }
     }
   }
 
   void refuse(const Node& node, const std::string& where) {
     for (VersionFit& version : fit_.versions) {
-      version.misfits.push_back(
-          {Reason::kUnknownOp, fmt::format("there is no op '{}' in opset {}", node.op, opset_),
-           where});
+      version.misfits.push_back({Reason::kUnknownOp,
+                                 fmt::format("there is no op '{}' in opset {}", node.op, opset_),
+                                 where});
     }
   }
 
@@ -272,6 +294,7 @@ class Fitter {
       results_;
   std::map<std::string, std::map<std::string, std::size_t>> foreign_;  // by domain and op
   std::vector<const Node*> makers_;                                    // by value
+  std::set<DType> said_of_webgpu_;
   Fit fit_;
 };
 
@@ -294,11 +317,20 @@ int Fit::needed() const {
 
 Fit fit(const onnx::Model& model, Runtime runtime) { return Fitter(model, runtime).run(); }
 
+const Misfit* hindrance(const Fit& fit) {
+  for (const VersionFit& version : std::views::reverse(fit.versions)) {
+    if (!version.misfits.empty()) return &version.misfits.front();
+  }
+  return nullptr;
+}
+
 std::string advice(const Fit& fit) {
-  if (fit.needed() == fit.versions.front().version) return "";
-  const auto wrong = std::ranges::find_if(std::views::reverse(fit.versions),
-                                          [](const auto& version) { return !version.misfits.empty(); });
-  const Misfit& misfit = wrong->misfits.front();
+  const Misfit* found = hindrance(fit);
+  if (found == nullptr) return "";
+  const Misfit& misfit = *found;
+  const auto wrong =
+      std::ranges::find_if(std::views::reverse(fit.versions),
+                           [](const auto& version) { return !version.misfits.empty(); });
   const std::string target =
       fmt::format("--target {}=={}", name_of(fit.runtime), version_text(wrong->version));
   switch (misfit.reason) {

@@ -22,8 +22,8 @@ enum class Reason : std::uint8_t {
 };
 struct Misfit {
   Reason reason;
-  std::string what;   // "no kernel for Max(i8, i8)", "opset 23 is too new"
-  std::string where;  // "node 'Max_1'"; "" for the whole model
+  std::string what;                     // "no kernel for Max(i8, i8)", "opset 23 is too new"
+  std::string where;                    // "node 'Max_1'"; "" for the whole model
   const VersionFault* fault = nullptr;  // of Reason::kFault
 };
 std::string to_string(const Misfit& misfit);  // "loads, but wrong: AveragePool … at node 'y'"
@@ -44,7 +44,10 @@ struct Fit {
 // dtypes of each call. A node whose dtypes cannot be told fits.
 Fit fit(const onnx::Model& model, Runtime runtime);
 
-// What to do so that older versions load it, or so that any does; empty when all do.
+// What keeps the newest version out that the model is not for; nullptr when there is none.
+const Misfit* hindrance(const Fit& fit);
+
+// What to do about it; empty when there is none.
 std::string advice(const Fit& fit);
 
 }  // namespace jaxport::target

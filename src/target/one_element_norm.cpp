@@ -35,9 +35,9 @@ std::span<const Dim> normalised(const Model& model, const Node& node) {
 
 bool may_be_refused(const Model& model, const Node& node) {
   const auto sizes = normalised(model, node);
-  return node.out.size() == 1 && !sizes.empty() &&
-         std::ranges::all_of(
-             sizes, [](const Dim& size) { return !size.is_static() || size.value() <= 1; });
+  return node.out.size() == 1 && !sizes.empty() && std::ranges::all_of(sizes, [](const Dim& size) {
+           return !size.is_static() || size.value() <= 1;
+         });
 }
 
 Value operand(Builder& op, const Node& node, std::size_t i) {

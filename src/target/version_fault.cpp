@@ -41,8 +41,8 @@ bool counts_beyond_padding(const NodeInModel& place) {
 }
 
 bool rotates_part_of_heads(const NodeInModel& place) {
-  return is_op(place.node, "RotaryEmbedding") &&
-         integer(place.node, "rotary_embedding_dim") > 0 && integer(place.node, "num_heads") == 0;
+  return is_op(place.node, "RotaryEmbedding") && integer(place.node, "rotary_embedding_dim") > 0 &&
+         integer(place.node, "num_heads") == 0;
 }
 
 constexpr VersionFault kFaults[] = {

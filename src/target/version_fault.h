@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What single versions of ONNX Runtime, in a browser too, are wrong about beyond the dtypes of their
-// kernels. Models that jaxport makes avoid it (avoid_faults); of others it is said (fit.h).
+// What single versions of ONNX Runtime, in a browser too, are wrong about beyond the dtypes of
+// their kernels. Models that jaxport makes avoid it (avoid_faults); of others it is said (fit.h).
 #pragma once
 
 #include <span>
@@ -19,12 +19,12 @@ struct NodeInModel {
 };
 
 struct VersionFault {
-  int first, last;             // versions, both included
+  int first, last;  // versions, both included
   int first_opset, last_opset;
   bool (*is_met)(const NodeInModel&);
-  std::string_view what;     // "… is refused"
-  std::string_view instead;  // "write …"
-  bool loads;                // the model loads and gives wrong numbers
+  std::string_view what;                  // "… is refused"
+  std::string_view instead;               // "write …"
+  bool loads;                             // the model loads and gives wrong numbers
   bool (*avoid)(onnx::Model&) = nullptr;  // of our own models, which may have such a node
 };
 std::span<const VersionFault> version_faults();
