@@ -55,7 +55,7 @@ def plain(nodes: int) -> onnx.ModelProto:
 
 
 def large(x: jax.Array) -> jax.Array:
-    """About 5,000 nodes in ten towers of ten layers, each of five branches: many are in view at once."""
+    """About 5,000 nodes: ten towers of ten layers of five branches, so that many are in view."""
     towers = [x + np.float32(tower) for tower in range(10)]
     for layer in range(10):
         for tower in range(10):
