@@ -112,21 +112,36 @@ bool moves_elements(const Node& node) {
 bool is_never_nan(Graph& graph, const Use& use) { return Walk(graph).is_never_nan(use); }
 bool is_whole(Graph& graph, const Use& use) { return Walk(graph).is_whole(use); }
 
+namespace {
+
+Use marked_with(Graph& graph, const Use& use, const char* mark) {
+  auto marked = std::make_shared<axis::PrimInfo>(*use.node->prim);
+  front::set(marked->eqn.attrs, mark, true);
+  return {graph.prim(marked, graph.children(use))[use.node->result].node, use.labels};
+}
+
+}  // namespace
+
+Use order_with_signs(Graph& graph, const Use& use) {
+  if (!use.node->is(Kind::kPrim, "top_k")) return {};
+  const axis::PrimInfo& info = *use.node->prim;
+  if (front::find(info.eqn.attrs, "signed_zeros") || !is_float(info.in[0].dtype)) return {};
+  return marked_with(graph, use, "signed_zeros");
+}
+
 Use order_without_nan(Graph& graph, const Use& use) {
   constexpr std::array<std::string_view, 5> kOrders{"approx_top_k", "argmax", "argmin", "sort",
                                                     "top_k"};
   if (use.node->kind != Kind::kPrim || !is_one_of(use.node->name, kOrders)) return {};
   const axis::PrimInfo& info = *use.node->prim;
   if (front::find(info.eqn.attrs, "no_nan") || !is_float(info.in[0].dtype)) return {};
-  std::vector<Use> operands = graph.children(use);
+  const std::vector<Use> operands = graph.children(use);
   const std::size_t keys =
       info.eqn.primitive == "sort" ? front::SortParams::read(info.eqn).keys : 1;
   for (std::size_t i = 0; i < keys; ++i) {
     if (!is_never_nan(graph, operands[i])) return {};
   }
-  auto marked = std::make_shared<axis::PrimInfo>(info);
-  front::set(marked->eqn.attrs, "no_nan", true);
-  return {graph.prim(marked, std::move(operands))[use.node->result].node, use.labels};
+  return marked_with(graph, use, "no_nan");
 }
 
 namespace {

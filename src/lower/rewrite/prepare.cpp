@@ -51,6 +51,7 @@ void prepare(axis::Program& program, const Options& options) {
     if (!found) found = floor_division(graph, use);
     if (!found) found = search_in_order(graph, use);
     if (!found) found = order_without_nan(graph, use);
+    if (!found && options.exact) found = order_with_signs(graph, use);
     if (!found) found = plain_exponential(graph, use, uses);
     if (!found && preferences.has_inexact_sigmoid) found = exact_sigmoid(graph, use);
     return found ? found : scatter_inside(graph, use);

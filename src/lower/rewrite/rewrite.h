@@ -44,6 +44,9 @@ axis::Use exact_sigmoid(axis::Graph& graph, const axis::Use& use);
 // An argmax, a sort or a top_k of floats of which none is NaN, marked with "no_nan".
 axis::Use order_without_nan(axis::Graph& graph, const axis::Use& use);
 
+// A top_k of floats marked with "signed_zeros": it takes -0 for less than 0.
+axis::Use order_with_signs(axis::Graph& graph, const axis::Use& use);
+
 // expm1 and log1p of whole numbers as exp and log: none of them is so small that a sum with 1 would
 // lose its digits. The same for expm1(x) + c where c is 1 or more, as in derivatives.
 axis::Use plain_exponential(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses);
