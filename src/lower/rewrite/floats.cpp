@@ -67,19 +67,26 @@ class Walk {
     if (depth == 0 || ++seen_ > kMostFacts) return false;
     if (node.kind == Kind::kIota) return true;
     if (moves_elements(node)) {
-      const auto parts = graph_.children(use);
-      return std::ranges::all_of(
-          parts, [&](const Use& part) { return part && is_whole(part, depth - 1); });
+      const auto parts = operands(use);
+      return std::ranges::all_of(parts, [&](const Use& part) { return is_whole(part, depth - 1); });
     }
     return node.is(Kind::kPointwise, "convert_element_type") &&
            !is_float(node.edges[0].node->dtype) && !is_complex(node.edges[0].node->dtype);
   }
 
  private:
+  // The operands in the context of `use`, or, where a kRelayout cuts axes elsewhere, each over
+  // labels of its own: what holds for all elements holds in any order.
+  std::vector<Use> operands(const Use& use) {
+    std::vector<Use> found = graph_.children(use);
+    if (!found.empty()) return found;
+    for (const axis::Edge& edge : use.node->edges) found.push_back(graph_.self(edge.node));
+    return found;
+  }
+
   bool all_never_nan(const Use& use, int depth) {
-    return std::ranges::all_of(graph_.children(use), [&](const Use& operand) {
-      return operand && is_never_nan(operand, depth);
-    });
+    return std::ranges::all_of(operands(use),
+                               [&](const Use& operand) { return is_never_nan(operand, depth); });
   }
 
   // x where it is a number, and something else that is none of NaN where x is NaN.
