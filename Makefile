@@ -330,8 +330,8 @@ fuzz-files: build ## every command on damaged .jir and .onnx files: MINUTES=n, S
 	PYTHONPATH=tests $(BIN)/python -m fuzz.files --minutes $(or $(MINUTES),10) --seed $(SEED)
 test-kill: build ## 200 conversions that are killed while they write
 	PYTHONPATH=tests $(BIN)/python -m fuzz.files.kills --kills 200
-test-leaks: build ## 1,000 conversions in one process
-	JAXPORT_CONVERSIONS=1000 $(call run_pytest,.venv,leaks) tests/python/test_concurrency.py
+test-leaks: build ## 1,000 conversions in one process; prints how much memory stays
+	JAXPORT_CONVERSIONS=1000 $(BIN)/python -m pytest tests/python/test_concurrency.py --quiet --tb=short -s --junit-xml $(REPORT)/leaks.xml
 
 # The corpus is traced once for each state of the tracing layer; see docs/development.md.
 .PHONY: replay

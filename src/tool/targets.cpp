@@ -147,14 +147,14 @@ Run add_targets(CLI::App& command, const PythonSide&) {
   auto as_json = std::make_shared<bool>(false);
   auto chosen = std::make_shared<std::vector<std::string>>();
   std::vector<std::string> names;
-  for (const Runtime runtime : kRuntimes) names.emplace_back(name_of(runtime));
+  for (const Runtime runtime : target::kRuntimes) names.emplace_back(name_of(runtime));
   command.add_flag("--json", *as_json, "print JSON");
   command.add_option("--runtime", *chosen, "look at these runtimes alone")
       ->check(CLI::IsMember(names));
   return [path, as_json, chosen] {
     const onnx::Model model = wire::load(*path);
     std::vector<Fit> fits;
-    for (const Runtime runtime : kRuntimes) {
+    for (const Runtime runtime : target::kRuntimes) {
       const bool is_wanted =
           chosen->empty() || std::ranges::find(*chosen, name_of(runtime)) != chosen->end();
       if (is_wanted) fits.push_back(target::fit(model, runtime));
