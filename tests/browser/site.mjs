@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// node site.mjs FOLDER SCREENSHOTS PAGE…: opens pages in both colour schemes; prints what is wrong with them, as JSON.
+// node site.mjs FOLDER SCREENSHOTS PAGE… -- PAGE…: opens pages, the first ones in both colour schemes with axe-core;
+// prints what is wrong with them, as JSON.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { withPage, require } from "./visit.mjs";
 
 const [folder, screenshots, ...pages] = process.argv.slice(2);
+const end = pages.indexOf("--") < 0 ? pages.length : pages.indexOf("--");
 const axe = await readFile(require.resolve("axe-core"), "utf8");
 const RULES = { runOnly: ["wcag2a", "wcag2aa"] };
 const BUT = { exclude: ["tbody tr:nth-child(n + 10)"] }; // the rows of a table are alike
@@ -86,21 +88,29 @@ async function sorting(page) {
   return isSorted ? [] : [`sorting: ${up[0]} to ${up.at(-1)}, ${down[0]} to ${down.at(-1)}`];
 }
 
+/** Both colour schemes, and the keyboard. */
+async function closely(page, name) {
+  const problems = [];
+  for (const scheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+    await page.reload();
+    await page.evaluate(axe);
+    problems.push(...(await accessibility(page)).map((text) => `${scheme}: ${text}`));
+    const picture = `${name.replaceAll("/", "-").replace(".html", "")}-${scheme}.png`;
+    await page.screenshot({ path: join(screenshots, picture) });
+  }
+  return [...problems, ...(await keyboard(page))];
+}
+
 const found = {};
 await withPage(folder, { viewport: { width: 1200, height: 900 } }, async (page, address, problems) => {
   await page.addInitScript(() => localStorage.clear()); // the theme remembers a scheme
-  for (const name of pages) {
+  const visit = async (name, look) => {
     problems.length = 0;
-    const here = (found[name] = []);
-    for (const scheme of ["light", "dark"]) {
-      await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
-      await page.goto(`${address}/${name}`);
-      await page.evaluate(axe);
-      here.push(...(await accessibility(page)).map((text) => `${scheme}: ${text}`));
-      const picture = `${name.replaceAll("/", "-").replace(".html", "")}-${scheme}.png`;
-      await page.screenshot({ path: join(screenshots, picture) });
-    }
-    here.push(...(await keyboard(page)), ...(await filter(page)), ...(await sorting(page)), ...problems);
-  }
+    await page.goto(`${address}/${name}`);
+    found[name] = [...(await look(name)), ...(await filter(page)), ...(await sorting(page)), ...problems];
+  };
+  for (const name of pages.slice(0, end)) await visit(name, () => closely(page, name));
+  for (const name of pages.slice(end + 1)) await visit(name, () => []);
 });
 console.log(JSON.stringify(found));
