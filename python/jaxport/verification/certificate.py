@@ -115,7 +115,7 @@ def problem_of(model: str, certificate: str) -> str:
 def read_certificate(path: str) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+            data: dict[str, Any] = json.load(file)
     except (OSError, ValueError, RecursionError) as error:
         raise _unreadable(path, first_line(error)) from error
     fields = {"external_sha256", "format", "model_sha256"}
