@@ -18,7 +18,8 @@ CXX_FILES = $(shell find src include tests/unit tests/fuzz -name '*.cpp' -o -nam
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 # Tests verify what every stage and pass makes; measurements do not.
-test-% fuzz% metamorphic: export JAXPORT_CHECK ?= 1
+test-% fuzz% metamorphic conformance% transforms jax2onnx% runtimes%: export JAXPORT_CHECK ?= 1
+conformance jax2onnx runtimes fuzz: export JAXPORT_CHECK ?= 1
 test-instructions: export JAXPORT_CHECK := 0
 
 # JAX must not look for accelerators; CMake and pip use as many jobs as make was told.
@@ -310,7 +311,7 @@ metamorphic: build ## one function written and converted in many ways: PROGRAMS=
 	  --programs $(or $(PROGRAMS),100) --seed $(SEED)
 
 .PHONY: test-plants
-test-plants: build ## 50 faults planted into models: jaxport.verify names their places; test-python has 12 of them; FIRST=seed
+test-plants: build ## 50 faults planted into models, 50 into equations and some lowerings: jaxport.verify names their places; FIRST=seed
 	JAXPORT_PLANTS=50 JAXPORT_PLANTS_SEED=$(or $(FIRST),10000) $(BIN)/python -m pytest tests/python/test_plants.py -s
 
 # Bytes and files that nobody wrote. libFuzzer starts from the text tests, from models made of them, and

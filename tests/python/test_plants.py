@@ -7,6 +7,8 @@ import collections
 import dataclasses
 import functools
 import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -20,10 +22,11 @@ from jaxport import _jax, functions, runtime
 from jaxport.verification import equations
 from jaxport.verification.diagnosis import source_of_equation
 from jaxport.verification.tolerances import near
+from support import planted_equations
 from support.planted_programs import PROGRAMS
 from support.plants import Plant, plant
 
-COUNT = int(os.environ.get("JAXPORT_PLANTS", "12"))  # make test-plants has 50
+COUNT = int(os.environ.get("JAXPORT_PLANTS", "12"))  # of each kind; make test-plants has 50
 FIRST_SEED = int(os.environ.get("JAXPORT_PLANTS_SEED", "10000"))
 
 
@@ -35,11 +38,17 @@ class Planted:
 
 
 @functools.cache
-def right(name: str) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
-    """The model of a program and its results."""
+def right(name: str) -> tuple[onnx.ModelProto, dict[str, np.ndarray], str]:
+    """The model of a program, its results, and the program as text."""
     fn, inputs = PROGRAMS[name]
-    model = jaxport.to_onnx(fn, inputs)
-    return model, runtime.run(runtime.open_session(model), list(map(_jax.host_array, inputs)))
+    model = jaxport.to_onnx(fn, inputs, return_mode="model")
+    proto = model.to_proto()
+    return proto, results(name, proto), model.jir()
+
+
+def results(name: str, model: onnx.ModelProto) -> dict[str, np.ndarray]:
+    feeds = list(map(_jax.host_array, PROGRAMS[name][1]))
+    return runtime.run(runtime.open_session(model), feeds)
 
 
 @functools.cache
@@ -67,24 +76,60 @@ def _array(value: Any) -> Any:
     return value if isinstance(value, jax.Array) else jnp.asarray(value)
 
 
-def planted(seed: int) -> Planted | None:
+def planted(kind: str, seed: int, folder: Path) -> Planted | None:
     """A model with a fault that its results show, beyond the digits that the program has."""
     name = sorted(PROGRAMS)[seed % len(PROGRAMS)]
-    whole, before = right(name)
-    model = onnx.ModelProto()
-    model.CopyFrom(whole)
-    fault = plant(model, np.random.default_rng(seed))
-    if fault is None:
+    _, before, _ = right(name)
+    made = KINDS[kind](name, np.random.default_rng(seed), folder)
+    if made is None:
         return None
+    model, fault = made
     try:
-        feeds = list(map(_jax.host_array, PROGRAMS[name][1]))
-        after = runtime.run(runtime.open_session(model), feeds)
+        after = results(name, model)
     except Exception:
         return None  # ONNX Runtime refuses it: no need to look for numbers
     digits = jnp.bfloat16 if name == "half" else None
     if all(_is_same(before[key], after[key], digits) for key in before):
         return None
     return Planted(name, model, fault)
+
+
+Made = tuple[onnx.ModelProto, Plant] | None
+
+
+def in_a_node(name: str, random: np.random.Generator, folder: Path) -> Made:
+    """As a wrong pass, or whatever wrote the file, would."""
+    model = onnx.ModelProto()
+    model.CopyFrom(right(name)[0])
+    fault = plant(model, random)
+    return (model, fault) if fault else None
+
+
+def in_an_equation(name: str, random: np.random.Generator, folder: Path) -> Made:
+    """As a wrong rule would: the fault goes through the whole compiler."""
+    changed = planted_equations.edited(right(name)[2], random)
+    if changed is None:
+        return None
+    model = planted_equations.converted(changed[0], folder)
+    return (model, changed[1]) if model is not None else None
+
+
+def in_a_lowering(name: str, random: np.random.Generator, folder: Path) -> Made:
+    used = {p: planted_equations.lines_of(right(name)[2], p) for p in planted_equations.LOWERINGS}
+    primitive = planted_equations.choose(random, [p for p, lines in used.items() if lines])
+    if primitive is None:
+        return None
+    fn, inputs = PROGRAMS[name]
+    with planted_equations.wrong_lowering(primitive):
+        model = jaxport.to_onnx(fn, inputs)
+    return model, Plant("lowering", primitive, used[primitive])
+
+
+KINDS: dict[str, Callable[[str, np.random.Generator, Path], Made]] = {
+    "node": in_a_node,
+    "equation": in_an_equation,
+    "lowering": in_a_lowering,
+}
 
 
 def _is_same(before: np.ndarray, after: np.ndarray, digits: Any) -> bool:
@@ -109,16 +154,24 @@ def outcome(found: Planted, folder: str) -> str:
     return "neighbour" if report.place.source in near_by else report.place.source
 
 
+# There are no more wrong lowerings than programs that use these primitives.
+COUNTS = {"node": COUNT, "equation": COUNT, "lowering": min(COUNT, 6)}
+
+
 @pytest.mark.filterwarnings("ignore")
-def test_planted_faults_are_found(tmp_path):
+@pytest.mark.parametrize("kind", KINDS)
+def test_planted_faults_are_found(kind, tmp_path):
     outcomes: list[tuple[str, Planted]] = []
-    seed = FIRST_SEED
-    while len(outcomes) < COUNT:
-        found = planted(seed)
+    seed, seen = FIRST_SEED, set()
+    while len(outcomes) < COUNTS[kind]:
+        found = planted(kind, seed, tmp_path)
         seed += 1
-        if found is not None:
-            outcomes.append((outcome(found, str(tmp_path)), found))
+        if found is None or (kind == "lowering" and (found.name, found.fault) in seen):
+            continue
+        seen.add((found.name, found.fault))
+        outcomes.append((outcome(found, str(tmp_path / "replay")), found))
     hits = [text for text, _ in outcomes if text in ("line", "node", "neighbour")]
     misses = [f"{p.name}: {p.fault} -> {text}" for text, p in outcomes if text not in hits]
-    print(collections.Counter(hits), *misses, sep="\n")
-    assert len(hits) >= 0.95 * COUNT, "\n".join(misses)
+    print(kind, collections.Counter(hits), *misses, sep="\n")
+    print(collections.Counter(p.fault.kind for _, p in outcomes))
+    assert len(hits) >= 0.95 * COUNTS[kind], "\n".join(misses)

@@ -21,6 +21,9 @@ from jaxport.verification import cases, tolerances
 from jaxport.verification.tolerances import TOLERANCES, histogram, near, ulps
 from support.planted_programs import PROGRAMS
 
+FIELDS = '{"format": %s, "model_sha256": "", "external_sha256": 0}'  # of a certificate
+DEEP = pytest.param("[" * 100_000, id="deep")
+
 
 def weights(*shape):
     return jnp.asarray(np.random.default_rng(0).normal(size=shape).astype(np.float32))
@@ -503,17 +506,7 @@ def test_check_has_exit_codes(certified):
     assert code(path, "--certificate", path) == 2
 
 
-NO_CERTIFICATES = {
-    "nothing": "",
-    "no fields": "{}",
-    "a list": "[]",
-    "another version": '{"format": 2, "model_sha256": ""}',
-    "deep": "[" * 100_000,
-    "no table of files": '{"format": 1, "model_sha256": "", "external_sha256": 0}',
-}
-
-
-@pytest.mark.parametrize("text", NO_CERTIFICATES.values(), ids=NO_CERTIFICATES)
+@pytest.mark.parametrize("text", ["", "{}", "[]", FIELDS % 2, FIELDS % 1, DEEP])
 def test_what_is_no_certificate_is_an_error(text, tmp_path):
     (tmp_path / "c.json").write_text(text)
     with pytest.raises(jaxport.ConversionError) as caught:

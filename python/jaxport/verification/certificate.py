@@ -119,9 +119,11 @@ def read_certificate(path: str) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise _unreadable(path, first_line(error)) from error
     fields = {"external_sha256", "format", "model_sha256"}
-    is_one = isinstance(data, dict) and fields <= data.keys() and data["format"] == FORMAT
-    if not is_one or not isinstance(data["external_sha256"], dict):
-        raise _unreadable(path, "it is no certificate of this version")
+    no_certificate = _unreadable(path, "it is no certificate of this version")
+    if not isinstance(data, dict) or not fields <= data.keys():
+        raise no_certificate
+    if data["format"] != FORMAT or not isinstance(data["external_sha256"], dict):
+        raise no_certificate
     return data
 
 

@@ -42,6 +42,7 @@ class Walk {
     if (!is_float(node.dtype)) return !is_complex(node.dtype);
     if (depth == 0 || ++seen_ > kMostFacts) return false;
     if (node.kind == Kind::kConstant) return !has_nan(node.data);
+    if (bit_width(node.dtype) < 16) return false;  // many have NaN for what is too large
     if (node.kind == Kind::kIota) return true;
     if (moves_elements(node)) return all_never_nan(use, depth - 1);
     if (node.is(Kind::kReduce, "reduce_max") || node.is(Kind::kReduce, "reduce_min")) {
