@@ -16,7 +16,7 @@ std::span<const Pass> passes_for_any_model();
 
 // Makes the model smaller. Its opsets, its inputs and outputs, ops of other domains and calls of
 // functions (domain and name) stay. Returns what each pass changed.
-PassCounts optimise(
-    onnx::Model& model, std::span<const std::pair<std::string, std::string>> functions = {});
+PassCounts optimise(onnx::Model& model,
+                    std::span<const std::pair<std::string, std::string>> functions = {});
 
 }  // namespace jaxport::pass
