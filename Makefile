@@ -14,7 +14,7 @@ REPORT := $(CURDIR)/build/report
 SOURCES := $(shell find src include python cmake web/src -type f -not -name '*.pyc') \
            web/build.mjs web/package.json web/package-lock.json tools/build_backend.py \
            CMakeLists.txt CMakePresets.json pyproject.toml
-CXX_FILES = $(shell find src include tests/unit tests/fuzz -name '*.cpp' -o -name '*.h')
+CXX_FILES = $(shell find src include bench/core tests/unit tests/fuzz -name '*.cpp' -o -name '*.h')
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 # Tests verify what every stage and pass makes; measurements do not.
@@ -49,6 +49,16 @@ bench: build .venv/.bench ## measure against jax2onnx; rewrites docs/benchmarks.
 bench-ops: build .venv/.bench ## single operations beside jax.jit and jax2onnx; rewrites their table in docs/benchmarks.md: OPS='word …'
 	$(BIN)/python bench/ops.py $(OPS)
 	$(BIN)/python bench/ops_report.py
+
+# One more program of the build that users get.
+.PHONY: bench-core
+CORE := build/programs
+bench-core: build ## the stages of the compiler by Google Benchmark, on the programs that CI counts instructions of: OPTIONS=…
+	tools/setup.sh system bench
+	$(BIN)/python bench/programs.py $(CORE)
+	cmake --preset release -DJAXPORT_BENCH=ON >build/bench-core.log
+	cmake --build --preset release --target jaxport-bench
+	build/release/jaxport-bench $(OPTIONS) $(CORE)/*.jir
 
 # --- preparation
 

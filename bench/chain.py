@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the time grows with the number of equations, on chains in which each needs the one before.
+"""How the time grows with the number of equations: chains in which each needs the one before, wide
+graphs, many regions and regions in regions. In all, and by stage.
 
 The command `jaxport convert` reads, compiles and writes programs of up to 100,000 equations; its
 processor time counts, which other processes disturb least. The time of a program of one block is
@@ -8,10 +9,13 @@ compile time counts.
 """
 
 import math
+import os
+import re
 import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +27,7 @@ from measure import SCRATCH, save_result
 import jaxport
 
 ROUNDS = 3
+STAGES = ("import", "axis", "raise", "lower", "target", "passes")
 TOOL = Path(sys.executable).with_name("jaxport")
 
 
@@ -59,20 +64,96 @@ def program(block: Block, equations: int) -> str:
     return "\n".join([*lines, f"  return %{names[-1]}", "}\n"])
 
 
-def processor_seconds(*command: str | Path) -> float:
+def wide_program(equations: int) -> str:
+    """Many branches of one input, summed in a tree."""
+    leaves = max(1, equations // 4)
+    lines = ["func @wide(%x: f32[8,64]) {"]
+    names = [f"v{i}" for i in range(leaves)]
+    for i, name in enumerate(names):
+        lines += [
+            f"  %{name}.c: f32[] = constant {0.001 * (i + 1):.3f}",
+            f"  %{name}.b: f32[8,64] = broadcast_in_dim %{name}.c {WIDE_BROADCAST}",
+            f"  %{name}.a: f32[8,64] = add %x %{name}.b",
+            f"  %{name}: f32[8,64] = sin %{name}.a",
+        ]
+    level = 0
+    while len(names) > 1:
+        sums = [f"s{level}.{i}" for i in range(len(names) // 2)]
+        pairs = zip(sums, names[::2], names[1::2], strict=False)
+        lines += [f"  %{out}: f32[8,64] = add %{a} %{b}" for out, a, b in pairs]
+        names = [*sums, *names[2 * len(sums) :]]
+        level += 1
+    return "\n".join([*lines, f"  return %{names[0]}", "}\n"])
+
+
+def cond(result: str, x: str, branches: tuple[list[str], list[str]]) -> list[str]:
+    """Lines of a cond whose branches have the value %x, and %i for conds of their own."""
+    texts = [" { (%i: i32[], %x: f32[8,64])\n" + "\n".join(lines) + "\n}" for lines in branches]
+    return [f"%{result}: f32[8,64] = cond %i %i %{x} {{branches = ({', '.join(texts)})}}"]
+
+
+def short_body(op: str) -> list[str]:
+    return [f"%y: f32[8,64] = {op} %x", "%z: f32[8,64] = mul %y %x", "return %z"]
+
+
+def regions_program(equations: int) -> str:
+    """One cond after the other; each has two branches of two equations."""
+    count = max(1, equations // 5)
+    lines = ["func @regions(%i: i32[], %x: f32[8,64]) {"]
+    names = ["x", *(f"v{i}" for i in range(count))]
+    for x, y in pairwise(names):
+        lines += cond(y, x, (short_body("sin"), short_body("tanh")))
+    return "\n".join([*lines, f"return %{names[-1]}", "}\n"])
+
+
+def nested_program(equations: int) -> str:
+    """Conds in conds, as deep as the number of equations says."""
+    lines = ["%e: f32[8,64] = exp %x", "return %e"]
+    for level in range(max(1, equations // EQUATIONS_OF_LEVEL)):
+        names = ["x", *(f"n{level}.{i}" for i in range(EQUATIONS_OF_LEVEL - 4))]
+        chain = [f"%{y}: f32[8,64] = sin %{x}" for x, y in pairwise(names)]
+        inner = cond("r", names[-1], (lines, short_body("tanh")))
+        lines = [*chain, *inner, "return %r"]
+    return "\n".join(["func @nested(%i: i32[], %x: f32[8,64]) {", *lines, "}\n"])
+
+
+EQUATIONS_OF_LEVEL = 100
+WIDE_BROADCAST = "{shape = (8, 64), broadcast_dimensions = ()}"
+Program = Callable[[int], str]
+Stages = dict[str, float]
+
+
+def convert(source: Path, target: Path) -> tuple[float, Stages]:
+    """Processor seconds of `jaxport convert`, and those of its stages by the clock."""
+    environ = {**os.environ, "JAXPORT_LOG": "time"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    run = subprocess.run(
+        [TOOL, "convert", source, "-o", target],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environ,
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    stages = {
+        stage: float(taken)
+        for stage, taken in re.findall(r"^jaxport time: (\w+): (\S+) s$", run.stderr, re.MULTILINE)
+    }
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, stages
 
 
-def convert_seconds(block: Block, equations: int) -> float:
+def convert_seconds(program_of: Program, equations: int) -> tuple[float, Stages]:
+    """The best of some rounds, of each stage apart."""
     source, target = SCRATCH / "chain.jir", SCRATCH / "chain.onnx"
-    source.write_text(program(block, equations))
-    best = min(processor_seconds(TOOL, "convert", source, "-o", target) for _ in range(ROUNDS))
+    source.write_text(program_of(equations))
+    rounds = [convert(source, target) for _ in range(ROUNDS)]
     source.unlink()
     target.unlink()
-    return best
+    return min(total for total, _ in rounds), fastest([stages for _, stages in rounds])
+
+
+def fastest(rounds: list[Stages]) -> Stages:
+    return {stage: min(stages[stage] for stages in rounds) for stage in rounds[0]}
 
 
 def blocks_of_mlp(equations: int) -> Callable[[jax.Array], jax.Array]:
@@ -94,43 +175,67 @@ def mlp_block(x: jax.Array) -> jax.Array:
     return x + (scaled.T @ jnp.tanh(scaled)).sum(axis=0) * 0.01
 
 
-def compile_seconds(equations: int) -> float:
-    models = (
+def compile_seconds(equations: int) -> tuple[float, Stages]:
+    models = [
         jaxport.to_onnx(blocks_of_mlp(equations), [(8, 64)], return_mode="model")
         for _ in range(ROUNDS)
-    )
-    return min(model.times["compile"] for model in models)
+    ]
+    return min(m.times["compile"] for m in models), fastest([m.stage_times for m in models])
 
 
-def exponent(points: list[dict[str, Any]]) -> float:
+def exponent(sizes: tuple[int, ...], seconds: list[float]) -> float:
     """Slope of the least-squares line through log time over log equations."""
-    xs = [math.log(point["equations"]) for point in points]
-    ys = [math.log(point["seconds"]) for point in points]
+    xs, ys = [math.log(size) for size in sizes], [math.log(taken) for taken in seconds]
     x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
     covariance = sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True))
     return covariance / sum((x - x_mean) ** 2 for x in xs)
 
 
-def series(name: str, sizes: tuple[int, ...], time_of: Callable[[int], float]) -> dict[str, Any]:
-    points = [{"equations": size, "seconds": time_of(size)} for size in sizes]
-    result = {"name": name, "points": points, "exponent": exponent(points)}
-    times = ", ".join(f"{point['seconds']:.3f} s" for point in points)
-    print(f"{name}: {times}, exponent {result['exponent']:.2f}", flush=True)
+def series(
+    name: str, sizes: tuple[int, ...], measured: Callable[[int], tuple[float, Stages]]
+) -> dict[str, Any]:
+    totals, stages = zip(*map(measured, sizes), strict=True)
+    result = {
+        "name": name,
+        "points": [
+            {"equations": size, "seconds": total, "stages": by_stage}
+            for size, total, by_stage in zip(sizes, totals, stages, strict=True)
+        ],
+        "exponent": exponent(sizes, list(totals)),
+        "stage_exponents": {
+            stage: exponent(sizes, [found[stage] for found in stages])
+            for stage in STAGES
+            if all(found.get(stage, 0) > 0 for found in stages)
+        },
+    }
+    times = ", ".join(f"{total:.3f} s" for total in totals)
+    powers = ", ".join(f"{stage} {power:.2f}" for stage, power in result["stage_exponents"].items())
+    print(f"{name}: {times}, exponent {result['exponent']:.2f}: {powers}", flush=True)
     return result
 
 
-def converted(block: Block) -> Callable[[int], float]:
-    start_up = convert_seconds(block, 1)
-    return lambda equations: convert_seconds(block, equations) - start_up
+def converted(program_of: Program) -> Callable[[int], tuple[float, Stages]]:
+    """Less what starting the process takes, which is no part of the growth."""
+    start_up, _ = convert_seconds(program_of, 1)
+
+    def measured(equations: int) -> tuple[float, Stages]:
+        total, stages = convert_seconds(program_of, equations)
+        return total - start_up, stages
+
+    return measured
 
 
 def main() -> None:
     SCRATCH.mkdir(parents=True, exist_ok=True)
     up_to_100k = (1_000, 10_000, 100_000)
+    nested = (800, 1_600, 3_000)  # readers of protobuf follow 32 graphs inside each other
     result = [
-        series("`jaxport convert`, pointwise", up_to_100k, converted(pointwise_block)),
-        series("`jaxport convert`, softmax", up_to_100k, converted(softmax_block)),
-        series("traced, norm and product", up_to_100k, compile_seconds),
+        series("chain, pointwise", up_to_100k, converted(partial(program, pointwise_block))),
+        series("chain, softmax", up_to_100k, converted(partial(program, softmax_block))),
+        series("wide graph", up_to_100k, converted(wide_program)),
+        series("many regions", up_to_100k, converted(regions_program)),
+        series("regions in regions", nested, converted(nested_program)),
+        series("traced chain, norm and product", up_to_100k, compile_seconds),
     ]
     save_result("chain", {"series": result})
 

@@ -5,8 +5,8 @@ the nodes of the models, which are the same for the newest ONNX Runtime and for 
     make test-instructions    compares with bench/results/instructions.json
     make count-update         writes that file
 
-Callgrind counts those of `jaxport convert`: the same on every run of one binary. The networks are
-those of bench/networks, narrow, because weights are text in a .jir file.
+Callgrind counts those of `jaxport convert`: the same on every run of one binary. `make bench-core`
+says how the time of the same programs is spread over the stages.
 """
 
 import argparse
@@ -14,43 +14,16 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
-from chain import pointwise_block, program, softmax_block
 from measure import RESULTS, ROOT, SCRATCH
-from networks.network import Network, image, of_module
-from networks.sequence import TOKENS_INPUT, Decoder
-from networks.vision import ResNet, vit
-
-import jaxport
+from programs import written
 
 TOOL = ROOT / "build" / "release" / "jaxport"
 BASELINE = RESULTS / "instructions.json"
 LIMIT = 1.03
 # What older versions lack costs nothing on the newest, and nothing these networks would notice.
 TARGETS = ("onnxruntime>=1.31", "onnxruntime")
-
-
-def traced(network: Network) -> Callable[[], str]:
-    def text() -> str:
-        model = jaxport.to_onnx(network.build(), network.structs(), return_mode="model")
-        return model.jir()
-
-    return text
-
-
-PROGRAMS: dict[str, Callable[[], str]] = {
-    "pointwise chain, 10,000 equations": lambda: program(pointwise_block, 10_000),
-    "softmax chain, 10,000 equations": lambda: program(softmax_block, 10_000),
-    "ViT, 12 layers": traced(Network("", vit(24, 3, 12), (image(1, 224),))),
-    "ResNet-50": traced(
-        Network("", of_module(lambda rngs: ResNet(rngs, width=2)), (image(1, 64),))
-    ),
-    "decoder, 6 layers": traced(
-        Network("", of_module(lambda rngs: Decoder(rngs, 32, 64)), (TOKENS_INPUT,), 64)
-    ),
-}
 
 
 def compiler() -> str:
@@ -84,15 +57,6 @@ def nodes(path: Path, target: str) -> int:
     return int(found[1].replace(",", ""))
 
 
-def traces() -> dict[str, Path]:
-    SCRATCH.mkdir(parents=True, exist_ok=True)
-    paths = {}
-    for index, (name, text) in enumerate(PROGRAMS.items()):
-        paths[name] = SCRATCH / f"instructions{index}.jir"
-        paths[name].write_text(text())
-    return paths
-
-
 def changed(paths: dict[str, Path], before: dict[str, int]) -> list[str]:
     """The programs whose models have other nodes than before, for any of TARGETS."""
     differing = []
@@ -117,7 +81,7 @@ def exceeded(counts: dict[str, int], before: dict[str, int]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--update", action="store_true", help="make this the baseline")
-    paths = traces()
+    paths = written(SCRATCH)
     counts = {name: instructions(path) for name, path in paths.items()}
     if parser.parse_args().update:
         now = {name: nodes(path, TARGETS[0]) for name, path in paths.items()}

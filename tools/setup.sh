@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Prepares a machine for building and testing.
-#   setup.sh system [lint|web|count|fuzz]  system packages; 'lint' adds clang-tidy, 'web' Node.js and Chromium, 'count' Valgrind,
-#                                     'fuzz' clang
+#   setup.sh system [lint|web|bench|count|fuzz]  system packages; 'lint' adds clang-tidy, 'web' Node.js and Chromium, 'bench'
+#                                     Google Benchmark, 'count' Valgrind, 'fuzz' clang
 #   setup.sh python                   prints the Python to use
 #   setup.sh venv DIR REQUIREMENTS    a virtual environment with the packages of a file of requirements/lock
 set -euo pipefail
@@ -50,6 +50,7 @@ missing_packages() {
     command -v npm >/dev/null || echo npm
     command -v chromium >/dev/null || echo chromium
   fi
+  if [ "$also" = bench ]; then is_installed libbenchmark-dev || echo libbenchmark-dev; fi
   if [ "$also" = count ]; then command -v valgrind >/dev/null || echo valgrind; fi
   # Debian 12's own clang, 14, cannot compile the ranges of libstdc++.
   if [ "$also" = fuzz ]; then

@@ -112,10 +112,12 @@ def _frozen(program: Program, call: Call) -> Record:
 
 
 def _with_state(program: Program, call: Call) -> Record:
-    """Traces twice: which state changes is known only afterwards."""
-    changed = _changed(program, _traced(program, call, {}))
+    """Traces twice where there is state that changes: which it is is known only afterwards."""
+    first = _traced(program, call, {})
+    changed = _changed(program, first)
     names = [name for name in program.state if name in changed or name in program.random]
-    seen = _traced(program, call, {name: program.state[name] for name in names})
+    given = {name: program.state[name] for name in names}
+    seen = _traced(program, call, given) if given else first
     jaxpr = with_results(seen.jaxpr, [*_results(seen), *(_new(seen)[name] for name in changed)])
     return _without_unread_keys(
         Record(jaxpr, seen.result, read=seen.read, written=tuple(changed)), program.random

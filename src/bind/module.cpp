@@ -138,6 +138,14 @@ nb::typed<nb::dict, nb::str, nb::any> stats_of(const CompiledModel& compiled) {
   nb::dict foreign;
   for (const auto& [op, count] : stats.foreign) foreign[op.c_str()] = count;
   result["custom_ops"] = foreign;
+  nb::dict passes;
+  for (const auto& [name, changes, seconds] : compiled.report.passes) {
+    nb::dict count;
+    count["changes"] = changes;
+    count["seconds"] = seconds;
+    passes[nb::str(name.data(), name.size())] = count;
+  }
+  result["passes"] = passes;
   return result;
 }
 

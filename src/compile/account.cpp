@@ -31,7 +31,7 @@ void Account::lap(std::string stage) {
   ++stages_;
   const auto now = std::chrono::steady_clock::now();
   const double seconds = std::chrono::duration<double>(now - std::exchange(last_, now)).count();
-  if (watch().hears("time")) watch().say("time", fmt::format("{}: {:.3f} s", stage, seconds));
+  if (watch().hears("time")) watch().say("time", fmt::format("{}: {:.5f} s", stage, seconds));
   if (report_) report_->times.push_back({std::move(stage), seconds});
 }
 

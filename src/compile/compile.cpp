@@ -69,10 +69,22 @@ onnx::Model lowered_program(axis::Program& program, const Options& options,
   return model;
 }
 
+// Every run of the pipeline counts the same passes.
+void add_counts(const pass::PassCounts& more, pass::PassCounts& counts) {
+  if (counts.empty()) counts.resize(more.size());
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    counts[i].name = more[i].name;
+    counts[i].changes += more[i].changes;
+    counts[i].seconds += more[i].seconds;
+  }
+}
+
 void run_passes(onnx::Model& model, const Options& options, target::Target& target,
                 const Checks& checks, Report* report) {
   const auto clean = [&] {
-    pass::run_all(model, [&](const pass::Pass& pass) { checks.onnx(model, pass.name); });
+    const auto counts =
+        pass::run_all(model, [&](const pass::Pass& pass) { checks.onnx(model, pass.name); });
+    if (report) add_counts(counts, report->passes);
   };
   clean();
   if (options.exact && target::make_exact(model, target)) {

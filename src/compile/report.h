@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "axis/graph/graph.h"
+#include "pass/pass.h"
 #include "raise/engine/raise.h"
 #include "target/precision.h"
 
@@ -34,6 +35,7 @@ struct StageTime {
 struct Report {
   std::vector<Finding> findings;
   std::vector<StageTime> times;
+  pass::PassCounts passes;            // all runs of the pipeline together
   target::PrecisionCounts precision;  // of a model in half precision
   // What became nodes of lower::kCustomDomain, or, after an error, what the program has to do
   // without; in the order of the program.

@@ -71,18 +71,13 @@ void restore_types(Model& model, const std::vector<onnx::ValueInfo>& declared) {
 
 std::span<const Pass> passes_for_any_model() { return kAnyModelPasses; }
 
-std::vector<PassCount> optimise(Model& model,
-                                std::span<const std::pair<std::string, std::string>> functions) {
+PassCounts optimise(Model& model, std::span<const std::pair<std::string, std::string>> functions) {
   const Header header{std::max(model.ir_version, kFreeInitializers), model.opsets};
   const std::vector<onnx::ValueInfo> declared(model.values.begin(), model.values.end());
-  std::vector<PassCount> counts;
-  for (const Pass& pass : kAnyModelPasses) counts.push_back({pass.name, 0});
+  PassCounts counts;
+  for (const Pass& pass : kAnyModelPasses) counts.push_back({pass.name});
   mark_foreign(model, functions);
-  const auto run = [&](std::size_t i) {
-    const std::size_t changes = kAnyModelPasses[i].run(model);
-    counts[i].changes += changes;
-    return changes;
-  };
+  const auto run = [&](std::size_t i) { return run_counted(kAnyModelPasses[i], model, counts[i]); };
   for (int round = 0; round < kMostRoundsOfAll; ++round) {
     std::size_t changes = 0;
     for (int fold = 0; fold < kMostFolds; ++fold) {

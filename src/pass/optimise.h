@@ -14,14 +14,9 @@ namespace jaxport::pass {
 // The passes of optimise(), in order.
 std::span<const Pass> passes_for_any_model();
 
-struct PassCount {
-  std::string_view name;
-  std::size_t changes;
-};
-
 // Makes the model smaller. Its opsets, its inputs and outputs, ops of other domains and calls of
 // functions (domain and name) stay. Returns what each pass changed.
-std::vector<PassCount> optimise(
-    onnx::Model& model, std::span<const std::pair<std::string, std::string>> functions = {});
+PassCounts optimise(onnx::Model& model,
+                    std::span<const std::pair<std::string, std::string>> functions = {});
 
 }  // namespace jaxport::pass

@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "onnx/ir.h"
 
@@ -36,6 +37,7 @@ std::size_t make_short_reductions(
     onnx::Model& model);  // squares, magnitudes, roots and logarithms beside a ReduceSum
 std::size_t name_constant_results(onnx::Model& model);  // results that are initializers
 std::size_t share_constants(onnx::Model& model);        // equal small initializers become one
+std::size_t share_large_weights(onnx::Model& model);  // and equal large ones, whatever their names
 
 // --- for models that others wrote
 
@@ -61,8 +63,19 @@ struct Pass {
   std::size_t (*run)(onnx::Model&);
 };
 std::span<const Pass> pipeline();  // in order
+
+// What a pass did in all rounds.
+struct PassCount {
+  std::string_view name;
+  std::size_t changes = 0;
+  double seconds = 0;
+};
+using PassCounts = std::vector<PassCount>;
+// Runs a pass, adds to its count and returns its changes.
+std::size_t run_counted(const Pass& pass, onnx::Model& model, PassCount& count);
+
 // The pipeline until nothing changes, at most 4 rounds. `after` hears of each pass that changed
-// something.
-void run_all(onnx::Model& model, const std::function<void(const Pass&)>& after = {});
+// something. Returns a count for each pass, in order.
+PassCounts run_all(onnx::Model& model, const std::function<void(const Pass&)>& after = {});
 
 }  // namespace jaxport::pass

@@ -2,10 +2,14 @@
 // Constants of any size: Constant nodes become initializers, movements of weights become views of
 // them, and what is there twice is there once.
 #include <algorithm>
+#include <cstring>
 #include <numeric>
+#include <span>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "onnx/equal.h"
 #include "onnx/walk.h"
 #include "pass/fold.h"
 #include "pass/local.h"
@@ -120,12 +124,72 @@ static_assert(std::ranges::is_sorted(kWeightMoves, {}, &LocalRule::op));
 
 // --- equal weights
 
+// Only weights of one dtype and shape are read and compared.
+std::uint64_t kind_of(const Initializer& weight) {
+  auto hash = static_cast<std::uint64_t>(weight.view.base.dtype);
+  for (std::int64_t size : weight.shape) hash = mix(hash, static_cast<std::uint64_t>(size));
+  return hash;
+}
+
+const std::byte* element(const StridedView& view, std::int64_t index) {
+  std::int64_t at = view.offset;
+  for (std::size_t axis = view.sizes.size(); axis-- > 0;) {
+    at += index % view.sizes[axis] * view.strides[axis];
+    index /= view.sizes[axis];
+  }
+  return view.base.data.get() + at * byte_width(view.base.dtype);
+}
+
+// A few elements tell nearly all weights apart; reading all of them would take longer than the rest
+// of the compiler.
+std::uint64_t sampled_hash(const Initializer& weight) {
+  constexpr std::int64_t kSamples = 8;
+  const StridedView& view = weight.view;
+  const std::int64_t samples = std::min(view.size(), kSamples);
+  std::uint64_t hash = kind_of(weight);
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const std::int64_t index = samples == 1 ? 0 : (view.size() - 1) / (samples - 1) * i;
+    hash = hash_bytes(element(view, index), byte_width(view.base.dtype), hash);
+  }
+  return hash;
+}
+
+// Everything between the first and the last byte that the view reads, if it only goes forward.
+std::span<const std::byte> covered(const StridedView& view) {
+  std::int64_t last = 0;
+  for (std::size_t axis = 0; axis < view.sizes.size(); ++axis) {
+    if (view.strides[axis] < 0) return {};
+    last += (view.sizes[axis] - 1) * view.strides[axis];
+  }
+  const auto width = static_cast<std::int64_t>(byte_width(view.base.dtype));
+  return {view.base.data.get() + view.offset * width, static_cast<std::size_t>((last + 1) * width)};
+}
+
+// Of two weights of one kind. What was moved in the same way is compared in place.
+bool same_content(const Initializer& a, const Initializer& b) {
+  if (a.view.size() == 0) return true;
+  if (a.view.sizes == b.view.sizes && a.view.strides == b.view.strides) {
+    const auto lhs = covered(a.view), rhs = covered(b.view);
+    if (!lhs.empty() &&
+        (lhs.data() == rhs.data() || std::memcmp(lhs.data(), rhs.data(), lhs.size()) == 0)) {
+      return true;
+    }
+  }
+  Tensor lhs = materialise(a.view), rhs = materialise(b.view);
+  lhs.shape = rhs.shape = a.shape;
+  return same_bytes(lhs, rhs);
+}
+
+enum class Which : std::uint8_t { kAll, kLarge };
+
 class EqualWeights {
  public:
-  explicit EqualWeights(onnx::Model& model) : rewriter_(model) {
+  EqualWeights(onnx::Model& model, Which which) : model_(model), rewriter_(model), which_(which) {
     onnx::for_each_graph(model.graph, [this](const Graph& graph) {
       inputs_.insert(graph.inputs.begin(), graph.inputs.end());
-      for (const Initializer& weight : graph.initializers) ++unsorted_alike_[kind_of(weight)];
+      for (const Initializer& weight : graph.initializers) {
+        if (is_wanted(weight)) ++unsorted_alike_[kind_of(weight)];
+      }
     });
   }
 
@@ -143,40 +207,42 @@ class EqualWeights {
   void finish() { rewriter_.finish(); }
 
  private:
-  // Only weights of one dtype and shape are read and compared.
-  static std::uint64_t kind_of(const Initializer& weight) {
-    auto hash = static_cast<std::uint64_t>(weight.view.base.dtype);
-    for (std::int64_t size : weight.shape) hash = mix(hash, static_cast<std::uint64_t>(size));
-    return hash;
-  }
-
-  static Tensor content(const Initializer& weight) {
-    Tensor tensor = materialise(weight.view);
-    tensor.shape = weight.shape;
-    return tensor;
+  bool is_wanted(const Initializer& weight) const {
+    return which_ == Which::kAll || !onnx::is_small(weight.view.base.dtype, weight.view.size());
   }
 
   bool share_or_remember(const Initializer& weight) {
-    const bool is_alone = unsorted_alike_[kind_of(weight)] < 2;
-    if (is_alone || inputs_.contains(weight.value)) return false;
-    const Tensor tensor = content(weight);
-    const std::uint64_t hash = content_hash(tensor);
+    if (!is_wanted(weight) || inputs_.contains(weight.value)) return false;
+    if (unsorted_alike_[kind_of(weight)] < 2) return false;
+    const std::uint64_t hash = sampled_hash(weight);
     const Initializer* kept = seen_.find(hash, [&](const Initializer& other) {
-      return same_bytes(content(other), tensor) && rewriter_.can_replace(weight.value, other.value);
+      return other.view.base.dtype == weight.view.base.dtype && other.shape == weight.shape &&
+             rewriter_.can_replace(weight.value, other.value) && same_content(other, weight);
     });
     if (kept == nullptr) {
       seen_.add(hash, weight);
       return false;
     }
+    std::string& name = model_.values[kept->value].name;
+    if (name.empty()) name = model_.values[weight.value].name;
     rewriter_.replace(weight.value, kept->value);
     return true;
   }
 
+  onnx::Model& model_;
   Rewriter rewriter_;
+  Which which_;
   std::unordered_set<ValueId> inputs_;
   std::unordered_map<std::uint64_t, std::size_t> unsorted_alike_;
   HashIndex<Initializer> seen_;
 };
+
+std::size_t share_equal(onnx::Model& model, Which which) {
+  EqualWeights weights(model, which);
+  const std::size_t shared = weights.share(model.graph);
+  weights.finish();
+  return shared;
+}
 
 }  // namespace
 
@@ -184,11 +250,8 @@ std::size_t lift_constants(onnx::Model& model) { return lift(model, model.graph)
 
 std::size_t move_weights(onnx::Model& model) { return apply_rules(model, kWeightMoves); }
 
-std::size_t share_weights(onnx::Model& model) {
-  EqualWeights weights(model);
-  const std::size_t shared = weights.share(model.graph);
-  weights.finish();
-  return shared;
-}
+std::size_t share_weights(onnx::Model& model) { return share_equal(model, Which::kAll); }
+
+std::size_t share_large_weights(onnx::Model& model) { return share_equal(model, Which::kLarge); }
 
 }  // namespace jaxport::pass

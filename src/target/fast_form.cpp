@@ -15,6 +15,7 @@
 namespace jaxport::target {
 namespace {
 
+using onnx::Args;
 using onnx::Builder;
 using onnx::Graph;
 using onnx::Model;
@@ -136,6 +137,88 @@ MaybeValue group_by_group(Builder& op, const Node& node, const Reduction& reduct
   return reduced(op, node.op, part, others, reduction.keeps_dims);
 }
 
+// --- other orders of the same work
+
+// A running sum along the last axis adds element by element; along the first, row by row.
+MaybeValue running_sum(Builder& op, const Node& node) {
+  const Value x(&op, node.in[0]);
+  const Tensor* axis = op.known(node.in[1]);
+  const auto rank = static_cast<std::int64_t>(x.rank());
+  if (axis == nullptr || rank < 2) return {};
+  if (axis->int_at(0) != -1 && axis->int_at(0) != rank - 1) return {};
+  if (fewest_elements(x.shape()) < kFewestElements) return {};
+  if (fewest_elements({x.shape().begin(), x.shape().end() - 1}) < kFewestRows) return {};
+  Ints to_front = {rank - 1}, to_back;
+  for (std::int64_t i = 0; i + 1 < rank; ++i) {
+    to_front.push_back(i);
+    to_back.push_back(i + 1);
+  }
+  to_back.push_back(0);
+  Args directions;
+  for (const char* name : {"exclusive", "reverse"}) {
+    if (const onnx::Attribute* attr = node.attr(name))
+      directions.emplace_back(name, std::get<std::int64_t>(attr->value));
+  }
+  const Value rows = op.Transpose(x, Args{{"perm", to_front}});
+  const Value sums = op.call("CumSum", {rows, op.constant(int_scalar(DType::kI64, 0))}, directions);
+  return op.Transpose(sums, Args{{"perm", to_back}});
+}
+
+// Sizes for a Reshape, of which only the first may not be known.
+std::optional<Ints> known_sizes(const Dims& dims) {
+  Ints sizes;
+  for (const Dim& size : dims) {
+    if (!size.is_static() && &size != &dims.front()) return std::nullopt;
+    sizes.push_back(size.is_static() ? size.value() : -1);
+  }
+  return sizes;
+}
+
+bool takes_nearest_below(const Node& node) {
+  const auto is = [&](std::string_view name, std::string_view value) {
+    const onnx::Attribute* attr = node.attr(name);
+    return attr != nullptr && std::get<std::string>(attr->value) == value;
+  };
+  const bool others_are_absent =
+      node.attr("keep_aspect_ratio_policy") == nullptr && node.attr("antialias") == nullptr;
+  return is("mode", "nearest") && is("coordinate_transformation_mode", "asymmetric") &&
+         is("nearest_mode", "floor") && others_are_absent;
+}
+
+// Images with the channels last, each pixel repeated: Tile repeats the pixels of all rows of
+// channels, and Gather whole rows of pixels.
+MaybeValue repeated_pixels(Builder& op, const Node& node) {
+  const Value x(&op, node.in[0]);
+  const auto& type = op.info(node.out[0]).type;
+  if (x.rank() != 4 || !takes_nearest_below(node) || !type || !type->shape) return {};
+  const Dims& to = *type->shape;
+  const auto sizes = known_sizes(x.shape());
+  if (!sizes || to.size() != 4 || to[0] != x.shape()[0] || to[3] != x.shape()[3]) return {};
+  const std::int64_t height = (*sizes)[1], width = (*sizes)[2], channels = (*sizes)[3];
+  if (height < 1 || width < 1 || channels < kFewestColumns) return {};
+  if (fewest_elements(x.shape()) < kFewestElements) return {};
+  const auto times = [&](std::size_t axis) {
+    const std::int64_t size = (*sizes)[axis];
+    const bool is_multiple = to[axis].is_static() && to[axis].value() % size == 0;
+    return is_multiple ? to[axis].value() / size : 0;
+  };
+  const std::int64_t down = times(1), across = times(2);
+  if (down < 1 || across < 1 || down * across == 1) return {};
+  const auto reshaped = [&](const Value& value, Ints wanted, Dims shape) {
+    return op.call_with_shape("Reshape", {value, op.ints(std::move(wanted))}, {}, std::move(shape));
+  };
+  const Dim& images = x.shape()[0];
+  const std::int64_t row = width * across * channels;
+  const Value pixels = reshaped(x, {-1, channels}, {images * height * width, channels});
+  const Value wide = op.call_with_shape("Tile", {pixels, op.ints({1, across})}, {},
+                                        {images * height * width, across * channels});
+  const Value rows = reshaped(wide, {-1, height, row}, {images, height, row});
+  Ints places;
+  for (std::int64_t i = 0; i < height * down; ++i) places.push_back(i / down);
+  const Value tall = op.Gather(rows, op.ints(places), Args{{"axis", 1}});
+  return reshaped(tall, {-1, height * down, width * across, channels}, to);
+}
+
 // --- which node has a form
 
 std::optional<DType> operand_dtype(const Model& model, const Node& node) {
@@ -168,6 +251,8 @@ MaybeValue fast_form(Builder& op, const Node& node, const KernelFacts& facts) {
   if (dtype == DType::kBool) return {};
   if (node.op == "Softplus" && facts.has_slow_softplus) return softplus(op, node);
   if (node.op == "Mish" && facts.has_slow_softplus) return mish(op, node);
+  if (node.op == "CumSum" && facts.has_slow_row_cumsum) return running_sum(op, node);
+  if (node.op == "Resize" && facts.has_slow_pixel_repeat) return repeated_pixels(op, node);
   return node.op == "Sign" && facts.has_slow_sign ? sign(op, node) : MaybeValue();
 }
 

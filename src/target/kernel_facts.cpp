@@ -17,6 +17,8 @@ constexpr KernelFacts kKernels{
     .loses_sign_in_sign = true,
     .has_inexact_sigmoid = true,
     .has_inexact_tanh = true,
+    .has_slow_row_cumsum = true,
+    .has_slow_pixel_repeat = true,
 };
 constexpr KernelFacts kOnnxRuntime = [] {
   KernelFacts facts = kKernels;

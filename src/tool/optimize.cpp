@@ -20,14 +20,16 @@ struct OptArguments {
   bool counts = false;
 };
 
-void print_counts(const std::vector<pass::PassCount>& counts) {
+void print_counts(const pass::PassCounts& counts) {
+  using enum inspect::Align;
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [name, changes] : counts) {
-    if (changes != 0) rows.push_back({"", std::string(name), inspect::with_separators(changes)});
+  for (const auto& [name, changes, seconds] : counts) {
+    if (changes == 0) continue;
+    rows.push_back({"", std::string(name), inspect::with_separators(changes),
+                    fmt::format("{:.1f} ms", 1e3 * seconds)});
   }
   if (rows.empty()) return;
-  fmt::print("{}", inspect::aligned(rows, {inspect::Align::kLeft, inspect::Align::kLeft,
-                                           inspect::Align::kRight}));
+  fmt::print("{}", inspect::aligned(rows, {kLeft, kLeft, kRight, kRight}));
 }
 
 int optimize(const OptArguments& arguments) {
@@ -54,7 +56,7 @@ Run add_opt(CLI::App& command, const PythonSide&) {
   auto a = std::make_shared<OptArguments>();
   command.add_option("model", a->model, "an ONNX model")->required();
   command.add_option("-o,--output", a->output, "the ONNX file to write")->required();
-  command.add_flag("--counts", a->counts, "say how much each pass changed");
+  command.add_flag("--counts", a->counts, "say how much each pass changed, and how long it took");
   return [a] { return optimize(*a); };
 }
 

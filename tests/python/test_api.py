@@ -88,6 +88,7 @@ def test_model_mode_gives_a_model(tmp_path):
     assert model.stats()["ops"]["Mul"] == 1
     assert model.stats()["nodes"] == len(model.to_proto().graph.node)
     assert set(model.times) == {"trace", "compile"}
+    assert list(model.stage_times)[:4] == ["import", "axis", "raise", "lower"]
     model.save(tmp_path / "m.onnx")
     assert set(model.times) == {"trace", "compile", "write"}
     assert (tmp_path / "m.onnx").read_bytes() == model.to_bytes()
@@ -245,3 +246,13 @@ def test_the_command_is_installed():
     from importlib.metadata import files
 
     assert any(str(file).endswith("bin/jaxport") for file in files("jaxport"))
+
+
+def test_passes_are_counted_and_timed():
+    w, b = np.ones((3, 4), np.float32), np.arange(4, dtype=np.float32)
+    model = jaxport.to_onnx(lambda x: x @ w + b, [(2, 3)], return_mode="model")
+    passes = model.stats()["passes"]
+    assert passes["make_gemms"]["changes"] == 1
+    assert passes["merge_slices"]["changes"] == 0
+    assert all(count["seconds"] > 0 for count in passes.values())
+    assert sum(count["seconds"] for count in passes.values()) < model.stage_times["passes"]

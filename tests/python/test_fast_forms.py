@@ -83,7 +83,44 @@ SUMS += [
 ]
 
 
-@parity([*ROWS, *SUMS])
+def resized(*shape):
+    return lambda x: jax.image.resize(x, (x.shape[0], *shape), "nearest")
+
+
+# What is fast in another order, and the ops that it becomes.
+ORDERS = [
+    ("cumsum of rows", lambda x: x.cumsum(-1), (64, 96), "CumSum"),
+    ("cumsum of rows of rows", lambda x: x.cumsum(2), ("B", 16, 256), "CumSum"),
+    ("cumsum backwards", lambda x: jax.lax.cumsum(x, axis=1, reverse=True), (64, 96), "CumSum"),
+    ("images twice as large", resized(16, 16, 64), (2, 8, 8, 64), "Gather"),
+    ("images that are wider", resized(8, 24, 64), (1, 8, 8, 64), "Gather"),
+    ("images that are taller", resized(32, 8, 64), ("B", 8, 8, 64), "Gather"),
+]
+MOVES = [
+    case(
+        name,
+        fn,
+        [f32(*shape)],
+        [[f64(*shape)], [f16(*shape)]] if "images" in name else [[f64(*shape)]],
+        tolerance="sum" if "cumsum" in name else "rounding",
+    )
+    for name, fn, shape, _ in ORDERS
+]
+MOVES += [
+    case(
+        "cumsum of what is not finite",
+        lambda x: with_hostile_numbers(x).cumsum(-1),
+        [f32(64, 96)],
+        tolerance="sum",
+    ),
+    case("cumsum of no rows", lambda x: x.cumsum(-1), [f32(0, 96)]),
+    case("images of one pixel", resized(4, 4, 4096), [f32(1, 1, 1, 4096)]),
+    case("smaller images", resized(4, 4, 64), [f32(1, 8, 8, 64)]),
+    case("images of another size", resized(12, 12, 64), [f32(1, 8, 8, 64)]),
+]
+
+
+@parity([*ROWS, *SUMS, *MOVES])
 def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)
 
@@ -128,9 +165,29 @@ def test_slow_reductions_have_another_form(row):
     assert ops != ops_of(fn, shape, target="onnx")
 
 
+@pytest.mark.parametrize("row", ORDERS, ids=lambda row: row[0])
+def test_slow_orders_have_another_form(row):
+    _, fn, shape, form = row
+    ops = ops_of(fn, shape)
+    assert form in ops
+    assert "Resize" not in ops
+    assert len(ops) > len(ops_of(fn, shape, target="onnx"))
+
+
+def test_no_images():
+    model = jaxport.to_onnx(resized(16, 16, 64), [("B", 8, 8, 64)])
+    assert run(model, np.zeros((0, 8, 8, 64), np.float32)).shape == (0, 16, 16, 64)
+
+
 @pytest.mark.parametrize(
     ("fn", "shape"),
     [
+        (lambda x: x.cumsum(0), (64, 96)),
+        (lambda x: x.cumsum(-1), (4, 4096)),  # few rows
+        (lambda x: x.cumsum(-1), ("B", 4096)),
+        (lambda x: x.cumsum(), (8192,)),
+        (resized(12, 16, 64), (1, 8, 8, 64)),
+        (resized(32, 32, 3), (1, 16, 16, 3)),  # few channels
         (lambda x: x.sum(0), (16, 64)),  # few elements
         (lambda x: x.sum(0), ("T", 96)),
         (lambda x: x.mean(1), ("B", 64, 96)),

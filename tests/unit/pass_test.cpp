@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "onnx/builder.h"
 
 namespace jaxport::pass {
@@ -18,6 +21,13 @@ using onnx::Node;
 using onnx::TensorType;
 using onnx::Value;
 using ::testing::ElementsAre;
+
+// 0, 1, 2, …
+Tensor numbers(std::int64_t count) {
+  MutableTensor result = allocate(DType::kF32, {count});
+  std::iota(result.as<float>(), result.as<float>() + count, 0.0F);
+  return result.tensor;
+}
 
 // A model with something to do for every pass.
 class PassTest : public ::testing::Test {
@@ -40,6 +50,9 @@ class PassTest : public ::testing::Test {
     op.output(op.Mul(op.Mul(x, op.weight(whole(two), {}, "")), op.weight(whole(also_two), {}, "")),
               "shared");
     op.output(op.Identity(op.ints({7, 8, 9})), "constant");
+    const Value wide = op.input("wide", TensorType{DType::kF32, Dims{500}});
+    const auto large = [&] { return op.weight(whole(numbers(500)), {500}, ""); };
+    op.output(op.Mul(op.Mul(wide, large()), large()), "shared_weights");
   }
 
   void views(const Value& x) {
@@ -121,7 +134,7 @@ TEST_F(PassTest, the_pipeline_ends_when_nothing_changes) {
   EXPECT_THAT(ops(),
               ElementsAre("Relu", "Add", "Slice", "DepthToSpace", "Gemm", "Concat", "AveragePool",
                           "BatchNormalization", "Reshape", "Gemm", "Gemm", "Gemm", "Reshape", "Exp",
-                          "ReduceSum", "Scan", "Add", "Mul", "Mul"));
+                          "ReduceSum", "Scan", "Add", "Mul", "Mul", "Mul", "Mul"));
 }
 
 TEST(ShareConstants, large_ones_stay) {
@@ -131,6 +144,52 @@ TEST(ShareConstants, large_ones_stay) {
   const Value a = op.weight(whole(large), {500}, ""), b = op.weight(whole(large), {500}, "");
   op.output(op.Mul(a, b), "y");
   EXPECT_EQ(share_constants(model), 0u);
+}
+
+class ShareLargeWeights : public ::testing::Test {
+ protected:
+  // How many weights of a model with these go.
+  std::size_t shared(const StridedView& a, const StridedView& b, Shape b_shape = {20, 30}) {
+    Builder op(model, 23);
+    const Value first = op.weight(a, {20, 30}, "first");
+    op.output(op.Add(op.ReduceMax(first), op.ReduceMax(op.weight(b, b_shape, "second"))), "y");
+    const std::size_t changes = share_large_weights(model);
+    onnx::name_values(model);
+    onnx::verify(model, "after the pass");
+    EXPECT_EQ(model.graph.initializers.size() + changes, 2U);
+    return changes;
+  }
+  static StridedView all() { return whole(numbers(600)); }
+  static StridedView transposed() { return {numbers(600), 0, {20, 30}, {1, 20}}; }
+  static StridedView reversed() { return {numbers(600), 599, {600}, {-1}}; }
+
+  Model model;
+};
+
+TEST_F(ShareLargeWeights, equal_bytes_at_other_addresses) { EXPECT_EQ(shared(all(), all()), 1U); }
+TEST_F(ShareLargeWeights, views_of_equal_bytes) {
+  EXPECT_EQ(shared(transposed(), transposed()), 1U);
+}
+TEST_F(ShareLargeWeights, views_that_go_backwards) {
+  EXPECT_EQ(shared(reversed(), reversed()), 1U);
+}
+TEST_F(ShareLargeWeights, equal_elements_of_other_bytes) {
+  EXPECT_EQ(shared(transposed(), whole(materialise(transposed()))), 1U);
+}
+TEST_F(ShareLargeWeights, another_order_is_another_weight) {
+  EXPECT_EQ(shared(all(), transposed()), 0U);
+}
+TEST_F(ShareLargeWeights, another_shape_is_another_weight) {
+  EXPECT_EQ(shared(all(), all(), {30, 20}), 0U);
+}
+TEST_F(ShareLargeWeights, one_element_that_no_sample_looks_at) {
+  for (const std::int64_t at : {1, 2, 41, 300, 598}) {
+    model = {};
+    MutableTensor other = allocate(DType::kF32, {600});
+    std::ranges::copy(numbers(600).as<float>(), other.as<float>());
+    other.as<float>()[at] = -1;
+    EXPECT_EQ(shared(all(), whole(other.tensor)), 0U) << at;
+  }
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ def bars(title: str, unit: str, rows: list[tuple[str, str, float]]) -> Drawing:
 
 
 def conversion() -> list[Drawing]:
-    times, memory = result("conversion"), result("memory")
+    times, memory = result("conversion"), result("memory")["networks"]["ViT-B/16"]
     pair = ("jaxport", "jax2onnx")
     best = [(n, n, times[n]["compile_seconds"]["best"] * 1e3) for n in pair]
     nodes = [(n, n, times[n]["nodes"]) for n in pair]
