@@ -56,6 +56,10 @@ std::size_t share_weights(onnx::Model& model);  // equal initializers of any siz
 // functions there are.
 std::size_t make_functions(onnx::Model& model);
 
+// Constants that one body of control flow alone reads become constants of it, after everything that
+// looks for equal ones. Returns how many there are.
+std::size_t move_constants_inwards(onnx::Model& model);
+
 struct Pass {
   std::string_view name;
   std::size_t (*run)(onnx::Model&);
