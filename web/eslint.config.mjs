@@ -11,7 +11,9 @@ const browser = named(
   "console",
   "document",
   "getComputedStyle",
+  "history",
   "localStorage",
+  "location",
   "performance",
   "window",
 );

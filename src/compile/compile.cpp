@@ -101,6 +101,8 @@ void run_passes(onnx::Model& model, const Options& options, target::Target& targ
   if (target::avoid_faults(model, target)) pass::remove_dead_code(model);
   checks.onnx(model, "avoid_faults");
   pass::make_functions(model);
+  // What OpenVINO computes was tried with weights around the loop.
+  if (options.target.runtime != target::Runtime::kOpenVino) pass::move_constants_inwards(model);
   lower::name_custom_nodes(model);
 }
 

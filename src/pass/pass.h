@@ -31,6 +31,8 @@ std::size_t fold_constants(onnx::Model& model);      // nodes that compute with 
 std::size_t make_average_pools(onnx::Model& model);  // Reshape and ReduceMean of blocks
 std::size_t make_batch_norms(onnx::Model& model);    // Mul and Add of a constant for each channel
 std::size_t make_gemms(onnx::Model& model);          // MatMul and Add of matrices
+std::size_t multiply_before_gathering(onnx::Model& model);  // products of rows that are gathered
+                                                            // several times
 std::size_t make_means(onnx::Model& model);          // the half of a sum
 std::size_t make_one_hots(onnx::Model& model);       // comparisons of an index with all classes
 std::size_t make_short_reductions(
@@ -57,6 +59,10 @@ std::size_t share_weights(onnx::Model& model);  // equal initializers of any siz
 // Calls that carry their body become calls of functions, after all other passes. Returns how many
 // functions there are.
 std::size_t make_functions(onnx::Model& model);
+
+// Constants that one body of control flow alone reads become constants of it, after everything that
+// looks for equal ones. Returns how many there are.
+std::size_t move_constants_inwards(onnx::Model& model);
 
 struct Pass {
   std::string_view name;

@@ -20,6 +20,7 @@ constexpr Pass kPipeline[] = {
     {"make_average_pools", make_average_pools},
     {"flatten_rows", flatten_rows},
     {"make_gemms", make_gemms},
+    {"multiply_before_gathering", multiply_before_gathering},
     {"make_batch_norms", make_batch_norms},
     {"make_means", make_means},
     {"make_one_hots", make_one_hots},

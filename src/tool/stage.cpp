@@ -133,6 +133,8 @@ struct TargetRewrite {
   void (*run)(onnx::Model&, const target::Target&);
 };
 constexpr TargetRewrite kRewrites[] = {
+    {"move_constants_inwards",
+     [](onnx::Model& model, const target::Target&) { pass::move_constants_inwards(model); }},
     {"legalise",
      [](onnx::Model& model, const target::Target& target) { target::legalise(model, target); }},
     {"make_exact",

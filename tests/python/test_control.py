@@ -6,6 +6,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax import lax
 from jax.sharding import PartitionSpec
 
@@ -22,6 +23,7 @@ from support.cases import (
     i32,
     i64,
     parity,
+    structs,
     u8,
     u32,
 )
@@ -93,6 +95,61 @@ def newton(x):
         lambda y: jnp.abs(y * y - x) > 1e-3 * x, lambda y: 0.5 * (y + x / y), jnp.ones_like(x)
     )
 
+
+def counted(condition, start=0, step=1):
+    """A while loop that counts, as programs spell a loop of known length."""
+
+    def run(x):
+        def body(c):
+            i, y = c
+            return i + step, jnp.tanh(y * 0.5) + i
+
+        return lax.while_loop(lambda c: condition(c[0]), body, (jnp.int32(start), x))
+
+    return run
+
+
+def count_to_bound(x):
+    """The bound is carried, as fori_loop has it."""
+    bounds = jnp.int32(2), jnp.int32(9)
+    return lax.fori_loop(*bounds, lambda i, c: jnp.tanh(c) * i, x)
+
+
+COUNTED = [
+    case("while i < n", counted(lambda i: i < 9), [f32(3)], also=[[f32("B")], [f64(2)]]),
+    case("while i <= n", counted(lambda i: i <= 9, start=3), [f32(3)]),
+    case("while i < n by threes", counted(lambda i: i < 20, start=-1, step=3), [f32(3)]),
+    case("while i < n, which it is not", counted(lambda i: i < 0), [f32(3)]),
+    case("while i <= n, once", counted(lambda i: i <= 0), [f32(3)]),
+    case("fori_loop with known arrays as bounds", count_to_bound, [f32(3)], tolerance="function"),
+]
+# A condition that says something else: the loop counts, but for how long depends on the numbers.
+UNCOUNTED = [
+    case("while i != n", counted(lambda i: i != 9), [f32(3)]),
+    case("while n > i", counted(lambda i: jnp.int32(9) > i), [f32(3)]),
+    case("while i < n, downwards", counted(lambda i: i > -9, step=-1), [f32(3)]),
+    case(
+        "while i < n and y is small",
+        lambda x: lax.while_loop(
+            lambda c: (c[0] < 20) & (c[1].sum() < 50), lambda c: (c[0] + 1, c[1] + 1.5), (0, x)
+        ),
+        [f32(3)],
+    ),
+    case(
+        "while i < n where i skips",
+        lambda x: lax.while_loop(
+            lambda c: c[0] < 20, lambda c: (c[0] + 1 + c[0] % 2, c[1] + 1.5), (0, x)
+        ),
+        [f32(3)],
+    ),
+    case(
+        "while i < n where n falls",
+        lambda x: lax.while_loop(
+            lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1] - 1, c[2] + 1.5), (0, 20, x)
+        ),
+        [f32(3)],
+    ),
+]
 
 LOOPS = [
     case("while_loop", collatz, [i32(lo=1, hi=30)], also=[[i64(lo=1, hi=30)]]),
@@ -365,6 +422,14 @@ AT_ONCE = [
 ]
 
 
+@pytest.mark.parametrize("rows", [COUNTED, UNCOUNTED], ids=["counted", "uncounted"])
+def test_loops_of_known_length_are_scans(rows):
+    for row in rows:
+        fn, inputs = row[0].fn, structs(row[0].inputs)
+        ops = [node.op_type for node in jaxport.to_onnx(fn, inputs).graph.node]
+        assert ("Loop" in ops) == (rows is UNCOUNTED), row[0].name
+
+
 def test_steps_at_once_have_no_loop():
     def ops(fn, *shapes):
         model = jaxport.to_onnx(fn, list(shapes))
@@ -465,6 +530,6 @@ CALLS = [
 ]
 
 
-@parity(CONDITIONS + LOOPS + SCANS + AT_ONCE + COLLECTIVES + CALLS)
+@parity(CONDITIONS + COUNTED + UNCOUNTED + LOOPS + SCANS + AT_ONCE + COLLECTIVES + CALLS)
 def test_numbers_are_jax_s(case, capfd):
     check(case, capfd)

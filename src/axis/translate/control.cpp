@@ -5,6 +5,7 @@
 
 #include "axis/graph/pattern.h"
 #include "axis/graph/view.h"
+#include "axis/translate/counted_while.h"
 #include "axis/translate/region.h"
 #include "axis/translate/steps_at_once.h"
 #include "axis/translate/translate.h"
@@ -221,6 +222,7 @@ std::unique_ptr<Program> step_region(const Translation& t, WhileRegion r) {
 
 Views while_loop(Translation& t) {
   const front::WhileParams loop = while_params(t);
+  if (Views results = as_scan(t, loop)) return results;
   std::vector<bool> is_constant;
   for (std::size_t i = 0; i < t.eqn.out.size(); ++i) {
     is_constant.push_back(is_constant_carry(*loop.body, i, loop.body_consts));
