@@ -2,6 +2,7 @@
 #include "target/average_pool.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "onnx/expr.h"
@@ -16,17 +17,26 @@ using onnx::Model;
 using onnx::Node;
 using onnx::Value;
 
-const onnx::Attribute* counted(const Node& node, std::string_view padding) {
-  const onnx::Attribute* counts = node.attr("count_include_pad");
-  const bool is_pool = node.op == "AveragePool" && node.domain.empty();
-  return is_pool && counts && std::get<std::int64_t>(counts->value) != 0 ? node.attr(padding)
-                                                                         : nullptr;
+// nullptr: it is not there, or not of this kind in a file that is wrong.
+template <class T>
+const T* attribute(const Node& node, std::string_view name) {
+  const onnx::Attribute* found = node.attr(name);
+  return found ? std::get_if<T>(&found->value) : nullptr;
+}
+
+bool is_set(const Node& node, std::string_view name) {
+  const auto* flag = attribute<std::int64_t>(node, name);
+  return flag && *flag != 0;
+}
+
+bool counts_padding(const Node& node) {
+  return node.op == "AveragePool" && node.domain.empty() && is_set(node, "count_include_pad");
 }
 
 // All sizes before, then those behind. The kernel reads the end of axis i at 2 i + 1, as if the two
 // of an axis stood side by side. Without ceil_mode windows end where the padding ends: more of it
 // changes nothing.
-bool is_misread(const Ints& sizes, bool exceeds) {
+bool reads_another_end(const Ints& sizes, bool exceeds) {
   const std::size_t rank = sizes.size() / 2;
   for (std::size_t i = 0; i < rank && rank > 1; ++i) {
     const std::int64_t wanted = sizes[rank + i], read = sizes[2 * i + 1];
@@ -37,16 +47,22 @@ bool is_misread(const Ints& sizes, bool exceeds) {
 
 // nullptr when they are counted as they should be.
 const Ints* miscounted_padding(const Node& node) {
-  const onnx::Attribute* pads = counted(node, "pads");
-  const Ints* sizes = pads ? &std::get<Ints>(pads->value) : nullptr;
-  const onnx::Attribute* ceil_mode = node.attr("ceil_mode");
-  const bool exceeds = ceil_mode && std::get<std::int64_t>(ceil_mode->value) != 0;
-  return sizes && is_misread(*sizes, exceeds) ? sizes : nullptr;
+  const Ints* sizes = counts_padding(node) ? attribute<Ints>(node, "pads") : nullptr;
+  return sizes && reads_another_end(*sizes, is_set(node, "ceil_mode")) ? sizes : nullptr;
 }
 
 bool all_are(const Node& node, std::string_view name, bool (*is_so)(std::int64_t)) {
-  const onnx::Attribute* attribute = node.attr(name);
-  return !attribute || std::ranges::all_of(std::get<Ints>(attribute->value), is_so);
+  const Ints* sizes = attribute<Ints>(node, name);
+  return !sizes || std::ranges::all_of(*sizes, is_so);
+}
+
+// SAME pads both ends alike where the kernel is odd and moves by one.
+bool is_same_miscounted(const Node& node) {
+  const auto* mode = attribute<std::string>(node, "auto_pad");
+  const Ints* kernel = attribute<Ints>(node, "kernel_shape");
+  if (!mode || !mode->starts_with("SAME") || !kernel || kernel->size() < 2) return false;
+  return !all_are(node, "strides", [](std::int64_t step) { return step == 1; }) ||
+         !all_are(node, "kernel_shape", [](std::int64_t size) { return size % 2 == 1; });
 }
 
 Value with_zeros_around(Builder& op, const Value& x, const Ints& sizes) {
@@ -61,14 +77,7 @@ Value with_zeros_around(Builder& op, const Value& x, const Ints& sizes) {
 }  // namespace
 
 bool is_padding_miscounted(const Node& node) {
-  if (const onnx::Attribute* mode = counted(node, "auto_pad")) {
-    const auto& name = std::get<std::string>(mode->value);
-    const bool is_even = all_are(node, "strides", [](auto step) { return step == 1; }) &&
-                         all_are(node, "kernel_shape", [](auto size) { return size % 2 == 1; });
-    const bool has_axes = std::get<Ints>(node.attr("kernel_shape")->value).size() > 1;
-    if (name.starts_with("SAME")) return has_axes && !is_even;
-  }
-  return miscounted_padding(node) != nullptr;
+  return miscounted_padding(node) != nullptr || (counts_padding(node) && is_same_miscounted(node));
 }
 
 bool pad_before_averaging(Model& model) {
