@@ -24,7 +24,8 @@ std::int64_t axis_of(const Node& node) { return int_attribute(node, "axis", -1);
 
 // The sizes that are normalised over; none when they are not known.
 std::span<const Dim> normalised(const Model& model, const Node& node) {
-  if (node.op != "LayerNormalization" || !node.domain.empty() || node.in.empty()) return {};
+  if (node.op != "LayerNormalization" || !node.domain.empty()) return {};
+  if (node.in.empty() || node.in[0] == onnx::kAbsent) return {};
   const auto& type = model.values[node.in[0]].type;
   if (!type || !type->shape) return {};
   const auto rank = static_cast<std::int64_t>(type->shape->size());

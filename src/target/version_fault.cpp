@@ -25,9 +25,10 @@ std::int64_t integer(const Node& node, std::string_view name) {
 bool multiplies_transposed_f64(const NodeInModel& place) {
   if (!is_op(place.node, "MatMul")) return false;
   return std::ranges::any_of(place.node.in, [&](onnx::ValueId id) {
-    const Node* maker = id < place.makers.size() ? place.makers[id] : nullptr;
+    const Node* maker = id == onnx::kAbsent ? nullptr : place.makers[id];
+    if (maker == nullptr || !is_op(*maker, "Transpose")) return false;
     const auto& type = place.model.values[id].type;
-    return maker && is_op(*maker, "Transpose") && type && type->dtype == DType::kF64;
+    return type && type->dtype == DType::kF64;
   });
 }
 

@@ -272,6 +272,12 @@ def test_branches_and_functions():
             assert rms_error(have, np.asarray(fn(x, flag))) < 3e-3
 
 
+def test_report_says_what_was_not_measured():
+    model = jaxport.to_onnx(mlp, [("B", 64)], precision="f16", target="onnx", return_mode="model")
+    assert not model.report.precision.errors
+    assert "the error against f32 was not measured: verify=True does that" in str(model.report)
+
+
 def test_report_has_the_error():
     model = jaxport.to_onnx(
         mlp, [("B", 64)], precision="f16", target="onnx", verify=True, return_mode="model"
@@ -285,6 +291,7 @@ def test_report_has_the_error():
     assert "rms" in str(model.report)
     assert '"half_nodes"' in model.report.json()
     assert model.verification.ok
+    assert "not measured" not in str(model.report)
     plain = jaxport.to_onnx(mlp, [("B", 64)], return_mode="model")
     assert plain.report.precision is None
 
