@@ -31,10 +31,10 @@ std::size_t fold_constants(onnx::Model& model);      // nodes that compute with 
 std::size_t make_average_pools(onnx::Model& model);  // Reshape and ReduceMean of blocks
 std::size_t make_batch_norms(onnx::Model& model);    // Mul and Add of a constant for each channel
 std::size_t make_gemms(onnx::Model& model);          // MatMul and Add of matrices
-std::size_t multiply_before_gathering(onnx::Model& model);  // products of rows that are gathered
-                                                            // several times
-std::size_t make_means(onnx::Model& model);          // the half of a sum
-std::size_t make_one_hots(onnx::Model& model);       // comparisons of an index with all classes
+std::size_t multiply_before_gathering(
+    onnx::Model& model);                        // products of rows that are gathered several times
+std::size_t make_means(onnx::Model& model);     // the half of a sum
+std::size_t make_one_hots(onnx::Model& model);  // comparisons of an index with all classes
 std::size_t make_short_reductions(
     onnx::Model& model);  // squares, magnitudes, roots and logarithms beside a ReduceSum
 std::size_t name_constant_results(onnx::Model& model);  // results that are initializers

@@ -110,6 +110,27 @@ def test_a_packed_cache_is_copied_once_in_and_once_out(tokens):
     assert jaxport.allclose(packed, model, inputs)[0]
 
 
+def stacked(x, keys, values, position):
+    """One array of keys and one of values, with the layers in front."""
+    new_keys, new_values = [], []
+    for i in range(len(keys)):
+        x, *new = attention(x, weights(i), keys[i], values[i], position, 1)
+        new_keys.append(new[0])
+        new_values.append(new[1])
+    return x, jnp.stack(new_keys), jnp.stack(new_values)
+
+
+@pytest.mark.parametrize("layers", [2, 4, 6])
+def test_stacked_caches_are_put_together_as_they_lie(layers):
+    shape = (layers, 1, 8 * LENGTH, HEADS, SIZE)
+    inputs = [numbers(1, 1, WIDTH), numbers(*shape), numbers(*shape), np.int32(70)]
+    model = jaxport.to_onnx(stacked, inputs)
+    assert moved(model, "Gather", "Slice") == [8 * CACHE] * (2 * layers)
+    assert moved(model, "Concat") == [layers * 8 * CACHE] * 2
+    assert moved(model, "Expand", "Split", "Transpose", "Where") == []
+    assert jaxport.allclose(stacked, model, inputs)[0]
+
+
 def test_flax_decode():
     module = nnx_module(lambda r: nnx.MultiHeadAttention(HEADS, WIDTH, decode=True, rngs=r))
     module.init_cache((1, LENGTH, WIDTH))
