@@ -330,8 +330,8 @@ fuzz-files: build ## every command on damaged .jir and .onnx files: MINUTES=n, S
 	PYTHONPATH=tests $(BIN)/python -m fuzz.files --minutes $(or $(MINUTES),10) --seed $(SEED)
 test-kill: build ## 200 conversions that are killed while they write
 	PYTHONPATH=tests $(BIN)/python -m fuzz.files.kills --kills 200
-test-leaks: build ## 1,000 conversions in one process
-	JAXPORT_CONVERSIONS=1000 $(call run_pytest,.venv,leaks) tests/python/test_concurrency.py
+test-leaks: build ## 1,000 conversions in one process; prints how much memory stays
+	JAXPORT_CONVERSIONS=1000 $(BIN)/python -m pytest tests/python/test_concurrency.py --quiet --tb=short -s --junit-xml $(REPORT)/leaks.xml
 
 # The corpus is traced once for each state of the tracing layer; see docs/development.md.
 .PHONY: replay
@@ -368,6 +368,10 @@ $(STAMP)/site: .venv/.docs mkdocs.yml $(shell find docs -type f)
 pictures: build ## draw the pictures of the documentation anew, from conversions and from bench/results
 	PYTHONPATH=tools $(BIN)/python -m pictures
 
+.PHONY: screenshots
+screenshots: test-page ## take the pictures of the report page anew, from what its test leaves
+	PYTHONPATH=tools $(BIN)/python -m pictures.screenshots build/explorer
+
 .PHONY: check-format check-python check-types check-repository check-licences check-web format lint
 check-format: setup ## formats of C++ and Python
 	@$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
@@ -376,7 +380,7 @@ check-python: setup ## ruff
 	$(BIN)/ruff check --quiet .
 check-types: setup ## mypy
 	$(BIN)/mypy
-check-web: web/node_modules/.package-lock.json ## types and lint of the report page
+check-web: web/node_modules/.package-lock.json ## types of the report page; lint and format of all code for browsers
 	npm run --silent --prefix web types
 	npm run --silent --prefix web lint
 check-repository: setup ## rules of this repository that no other tool knows

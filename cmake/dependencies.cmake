@@ -29,9 +29,13 @@ endif()
 
 # Distributions have fmt as a shared library, which a wheel would need from the system: its source is compiled
 # once instead. From version 11 on it has more parts than fmt.cpp names, and stays in headers.
-get_target_property(kind fmt::fmt TYPE)
-if(NOT kind STREQUAL SHARED_LIBRARY)
-  add_library(jaxport::fmt ALIAS fmt::fmt)
+get_target_property(fmt_kind fmt::fmt TYPE)
+if(NOT fmt_kind STREQUAL SHARED_LIBRARY)
+  get_target_property(fmt_target fmt::fmt ALIASED_TARGET)  # of a fetched one, which is an alias itself
+  if(NOT fmt_target)
+    set(fmt_target fmt::fmt)
+  endif()
+  add_library(jaxport::fmt ALIAS ${fmt_target})
 elseif(fmt_VERSION VERSION_LESS 11)
   add_library(jaxport_fmt STATIC cmake/fmt.cpp)
   target_include_directories(jaxport_fmt SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)

@@ -64,7 +64,7 @@ PARTS = [
         ("environment", "build-asan"),
     ),
     Part("check-types", "mypy"),
-    Part("check-web", "types and lint of the report page"),
+    Part("check-web", "types of the report page, lint of code for browsers"),
     Part("docs", "documentation site"),
     Part("check-format", "formats"),
     Part("check-python", "ruff"),

@@ -18,7 +18,8 @@ for (const table of document.querySelectorAll(".md-content table")) {
   field.type = "search";
   field.placeholder = `filter ${rows.length} rows`;
   field.setAttribute("aria-label", field.placeholder);
-  field.style.cssText = "padding: .3em .6em; margin: .6em .6em .6em 0; border: 1px solid; border-radius: .2em;";
+  field.style.cssText =
+    "padding: .3em .6em; margin: .6em .6em .6em 0; border: 1px solid; border-radius: .2em;";
   field.addEventListener("input", () => {
     const wanted = field.value.toLowerCase().split(/\s+/);
     let shown = 0;

@@ -262,6 +262,9 @@ void define_model(nb::module_& m) {
       .def_prop_ro(
           "findings", &findings_of,
           "What was raised and what nearly was: rule, reason (empty: raised) and source of each.");
+}
+
+void define_compiler(nb::module_& m) {
   m.def("compile", &compile_module, nb::arg("session"), nb::arg("module"), nb::arg("choices"),
         nb::arg("lowerings"),
         "Compiles a program to ONNX with choices by the names of to_onnx; other Python threads run "
@@ -269,6 +272,13 @@ void define_model(nb::module_& m) {
   m.def("explore", &explore_module, nb::arg("module"), nb::arg("choices"), nb::arg("lowerings"),
         "What the explorer page shows of such a conversion, as JSON.");
   m.def("newest_opset", &newest_opset, nb::arg("target"), "The newest opset that a target runs.");
+  m.def("kernel_table", &target::table_version,
+        "The version of ONNX Runtime whose kernels the compiler knows.");
+  m.def("knows", &compile::knows, nb::arg("primitive"),
+        "Whether the compiler has a translation or, at some opset, a lowering for a primitive.");
+}
+
+void define_primitives(nb::module_& m) {
   m.def(
       "calls",
       [] {
@@ -292,10 +302,6 @@ void define_model(nb::module_& m) {
         return std::vector<std::string_view>(names.begin(), names.end());
       },
       "Parameters of any primitive that cannot change the numbers of a result on one device.");
-  m.def("kernel_table", &target::table_version,
-        "The version of ONNX Runtime whose kernels the compiler knows.");
-  m.def("knows", &compile::knows, nb::arg("primitive"),
-        "Whether the compiler has a translation or, at some opset, a lowering for a primitive.");
 }
 
 }  // namespace
@@ -309,6 +315,8 @@ NB_MODULE(_core, m) {
   define_module(m);
   define_lowering(m);
   define_model(m);
+  define_compiler(m);
+  define_primitives(m);
   define_inspect(m);
   define_command(m);
   m.def("render_error", &render_error, nb::arg("code"), nb::arg("message"), nb::arg("source"),

@@ -61,8 +61,8 @@ axis::Program raised_program(const front::Module& module, const Options& options
 
 onnx::Model lowered_program(axis::Program& program, const Options& options,
                             const target::Target& target, const Checks& checks) {
-  lower::Options lower{options.opset, options.model_name, target, options.native_norms,
-                       options.lowerings};
+  lower::Options lower{options.opset,        options.model_name, target,
+                       options.native_norms, options.lowerings,  options.exact};
   if (checks.are_on()) lower.after = [&](const axis::Program& p) { checks.axis(p, "preparation"); };
   onnx::Model model = lower::lower(program, lower);
   checks.onnx(model, "lowering", onnx::DTypeRule::kAny);

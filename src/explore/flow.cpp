@@ -54,10 +54,12 @@ class Collector {
     Equation& to = equations_[eqn.location];
     to.primitive = eqn.primitive;
     to.around = around;
+    std::optional<std::string> owned;  // by all weights that it reads: a call has those of a block
     for (front::ValueId id : eqn.in) {
       connect(maker[id], eqn.location);
-      if (!weight[id].empty()) to.layer = weight[id];
+      if (!weight[id].empty()) owned = owned ? common_part(*owned, weight[id]) : weight[id];
     }
+    to.layer = owned.value_or("");
     const bool is_weight = eqn.in.size() == 1 && eqn.out.size() == 1 && !to.layer.empty();
     for (front::ValueId id : eqn.out) {
       maker[id] = eqn.location;

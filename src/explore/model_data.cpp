@@ -176,7 +176,8 @@ Json fit_data(const target::Fit& fit) {
   for (const target::VersionFit& version : fit.versions) {
     Json misfits = Json::array();
     for (const target::Misfit& misfit : version.misfits) {
-      misfits.push_back({misfit.what, misfit.where});
+      const target::Misfit said{misfit.reason, misfit.what, "", misfit.fault};
+      misfits.push_back({target::to_string(said), misfit.where});
     }
     versions.push_back({{"version", target::version_text(version.version)}, {"misfits", misfits}});
   }

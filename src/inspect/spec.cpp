@@ -209,7 +209,7 @@ std::map<std::size_t, InputRule> read_inputs(const json* object) {
     if (number == nullptr || *number < 0) {
       fail(fmt::format("'{}' is no position of an input; they count from 0", excerpt(key)));
     }
-    rules[static_cast<std::size_t>(*number)] = read_input_rule(value);
+    rules[*number] = read_input_rule(value);
   }
   return rules;
 }

@@ -20,6 +20,7 @@ struct Options {
   target::Target target = target::Target::kOnnxRuntime;
   bool native_norms = false;     // the op of a norm, also where the target runs others faster
   UserLowerings lowerings = {};  // go before the tables
+  bool exact = false;            // signs of zeros count where JAX orders by them
   std::function<void(const axis::Program&)> after = {};  // hears of each rewrite of a program
   const Preferences& preferences() const { return target::preferences(target); }
 };

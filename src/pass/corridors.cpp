@@ -152,7 +152,7 @@ bool transpose_once(Local& local, Node& node) {
   Ints place(split->size(), 0);
   for (std::size_t axis = 0; axis < source->size(); ++axis) {
     const auto at = std::ranges::find(*first, static_cast<std::int64_t>(axis));
-    const auto [begin, end] = (*groups)[static_cast<std::size_t>(at - first->begin())];
+    const auto [begin, end] = (*groups)[at - first->begin()];
     for (std::size_t i = begin; i < end; ++i) {
       place[i] = std::ssize(parts);
       parts.push_back((*split)[i]);

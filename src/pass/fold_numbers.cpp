@@ -202,8 +202,7 @@ Folded of_many(const FoldCall& call) {
       if (&operand == &call.in[0]) {
         values.push_back(x.at(i));
       } else {
-        values[static_cast<std::size_t>(i)] =
-            kFunction(values[static_cast<std::size_t>(i)], x.at(i));
+        values[i] = kFunction(values[i], x.at(i));
       }
     }
   }
@@ -247,7 +246,7 @@ Folded reduction(const FoldCall& call) {
     for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
       if (!(*is_reduced)[axis]) place = place * x.shape[axis] + i / strides[axis] % x.shape[axis];
     }
-    auto& value = values[static_cast<std::size_t>(place)];
+    auto& value = values[place];
     value = value ? kFunction(*value, x.at(i)) : x.at(i);
   }
   std::vector<double> found;

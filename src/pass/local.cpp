@@ -234,7 +234,7 @@ void Local::run(Graph& graph, std::span<const LocalRule> rules) {
   }
   graph.nodes.clear();
   for (Node& node : done) {
-    if (!unsorted_taken_.contains(&node)) graph.nodes.push_back(std::move(node));
+    if (unsorted_taken_.erase(&node) == 0) graph.nodes.push_back(std::move(node));
   }
   std::ranges::move(added, std::back_inserter(graph.initializers));
   for (const Initializer& constant : graph.initializers) remember(constant);

@@ -55,7 +55,7 @@ Value product(Builder& op, Value x, std::int64_t axis) {
   }
   const Value one = op.call_with_shape(
       "Expand", {onnx::like(x, 1), op.Gather(op.Shape(x), op.ints(others))}, {}, shape);
-  if (!x.shape()[static_cast<std::size_t>(axis)].is_static()) {
+  if (!x.shape()[axis].is_static()) {
     const onnx::Values parts{op.Unsqueeze(one, op.ints({axis})), x};
     x = op.Concat(parts, Args{{"axis", axis}});
   }

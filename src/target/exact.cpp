@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "onnx/attributes.h"
 #include "onnx/expr.h"
 #include "target/every_graph.h"
 #include "target/kernel_facts.h"
@@ -132,9 +133,7 @@ bool is_f32(const Builder& op, const Node& node) {
 }
 
 bool finds_extreme(const Builder&, const Node& node) {
-  const onnx::Attribute* reduction = node.attr("reduction");
-  if (reduction == nullptr) return false;
-  const auto& name = std::get<std::string>(reduction->value);
+  const std::string_view name = text_attribute(node, "reduction", "");
   return name == "max" || name == "min";
 }
 

@@ -5,8 +5,6 @@
 
 namespace jaxport::target {
 
-constexpr int kMergesF64Transposes = 125;  // and versions before
-
 // Up to version 1.25 ONNX Runtime merges Transpose and MatMul of f64 into FusedMatMul, which it has
 // no kernel for: the model does not load. It also moves a Transpose through other nodes to a
 // MatMul, but not through a Reshape that changes the rank. In a model with products of f64 each

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <ranges>
@@ -14,8 +15,8 @@
 #include "jaxport/error.h"
 #include "onnx/check.h"
 #include "onnx/walk.h"
-#include "target/f64_transpose.h"
 #include "target/kernels.h"
+#include "target/version_fault.h"
 #include "target/web_border.h"
 
 namespace jaxport::target {
@@ -74,6 +75,14 @@ class Fitter {
     for (const onnx::Function& function : model.functions) {
       functions_.emplace(std::pair(function.domain, function.name), &function);
     }
+    makers_.resize(model_.values.size());
+    onnx::for_each_graph_of(model_, [this](const Graph& graph) {
+      for (const Node& node : graph.nodes) {
+        for (ValueId id : node.out) {
+          if (id != kAbsent) makers_[id] = &node;
+        }
+      }
+    });
   }
 
   Fit run() {
@@ -86,11 +95,22 @@ class Fitter {
                                        count == 1 ? "" : "s", domain, count == 1 ? "was" : "were",
                                        fmt::join(std::views::keys(ops), ", ")));
     }
+    put_refusals_first();
     return std::move(fit_);
   }
 
  private:
   std::span<const Release> known_releases() const { return releases(runtime_); }
+
+  // What does not load gives no wrong numbers.
+  void put_refusals_first() {
+    const auto is_refusal = [](const Misfit& misfit) {
+      return misfit.fault == nullptr || !misfit.fault->loads;
+    };
+    for (VersionFit& version : fit_.versions) {
+      std::ranges::stable_partition(version.misfits, is_refusal);
+    }
+  }
 
   void check_header() {
     if (runtime_ == Runtime::kOnnxRuntimeWeb) check_border();
@@ -98,9 +118,10 @@ class Fitter {
       const Release& release = known_releases()[i];
       auto& misfits = fit_.versions[i].misfits;
       if (opset_ > release.opset) {
-        misfits.push_back({fmt::format("opset {} is too new", opset_), ""});
+        misfits.push_back({Reason::kTooNew, fmt::format("opset {} is too new", opset_), ""});
       } else if (model_.ir_version > release.ir) {
-        misfits.push_back({fmt::format("IR version {} is too new", model_.ir_version), ""});
+        misfits.push_back(
+            {Reason::kTooNew, fmt::format("IR version {} is too new", model_.ir_version), ""});
       }
     }
     if (opset_ != 0 && !has_schemas()) {
@@ -116,7 +137,24 @@ class Fitter {
         if (!is_unknown_to_javascript(model_, id)) continue;
         const std::string what = fmt::format("JavaScript has no {}, the dtype of '{}'",
                                              name_of(*dtype_of(id)), model_.values[id].name);
-        for (VersionFit& version : fit_.versions) version.misfits.push_back({what, ""});
+        for (VersionFit& version : fit_.versions)
+          version.misfits.push_back({Reason::kBorder, what, ""});
+      }
+    }
+  }
+
+  // WebGPU has no such values; nodes that read their sizes alone do not matter.
+  void check_webgpu(const Node& node, const std::string& where) {
+    constexpr DType kKnown[] = {DType::kBool, DType::kI8,  DType::kU8,  DType::kI32, DType::kU32,
+                                DType::kI64,  DType::kU64, DType::kF16, DType::kF32};
+    if (runtime_ != Runtime::kOnnxRuntimeWeb || node.op == "Shape" || node.op == "Size") return;
+    for (const auto* ids : {&node.in, &node.out}) {
+      for (ValueId id : *ids) {
+        const std::optional<DType> dtype = dtype_of(id);
+        if (!dtype || std::ranges::find(kKnown, *dtype) != std::end(kKnown)) continue;
+        if (!said_of_webgpu_.insert(*dtype).second) continue;
+        fit_.notes.push_back(
+            fmt::format("WebGPU: {} at {}: the model does not load", name_of(*dtype), where));
       }
     }
   }
@@ -169,7 +207,6 @@ class Fitter {
     const onnx::Schema* schema = onnx::find_schema(node.op, static_cast<int>(opset_));
     if (schema == nullptr || schema->deprecated) return refuse(node, where);
     infer_types(node, *schema);
-    check_merging(node, where);
     BoundTypes types;
     bind(schema->inputs, node.in, types);
     bind(schema->outputs, node.out, types);
@@ -177,29 +214,34 @@ class Fitter {
       const Release& release = known_releases()[i];
       if (opset_ > release.opset || loads(runtime_, release, *schema, types)) continue;
       fit_.versions[i].misfits.push_back(
-          {fmt::format("no kernel for {}({})", node.op, fmt::join(operand_names(node), ", ")),
+          {Reason::kKernel,
+           fmt::format("no kernel for {}({})", node.op, fmt::join(operand_names(node), ", ")),
            where});
     }
+    check_faults(node, where);
+    check_webgpu(node, where);
   }
 
-  // See f64_transpose.h; a Transpose that is moved to a MatMul from further away is not seen.
-  void check_merging(const Node& node, const std::string& where) {
-    if (node.op == "Transpose" && !node.out.empty() && dtype_of(node.out[0]) == DType::kF64)
-      transposed_.insert(node.out[0]);
-    const auto is_transposed = [this](ValueId id) { return transposed_.contains(id); };
-    if (node.op != "MatMul" || std::ranges::none_of(node.in, is_transposed)) return;
-    for (std::size_t i = 0; runtime_ != Runtime::kOpenVino && i < fit_.versions.size(); ++i) {
-      const Release& release = known_releases()[i];
-      if (release.version > kMergesF64Transposes || opset_ > release.opset) continue;
-      fit_.versions[i].misfits.push_back(
-          {"Transpose and MatMul of f64 are merged into FusedMatMul, which has no kernel", where});
+  void check_faults(const Node& node, const std::string& where) {
+    if (runtime_ == Runtime::kOpenVino) return;
+    for (const VersionFault& fault : version_faults()) {
+      if (opset_ < fault.first_opset || opset_ > fault.last_opset) continue;
+      if (!fault.is_met({node, model_, makers_})) continue;
+      for (std::size_t i = 0; i < known_releases().size(); ++i) {
+        const Release& release = known_releases()[i];
+        if (release.version < fault.first || release.version > fault.last) continue;
+        if (opset_ > release.opset) continue;
+        fit_.versions[i].misfits.push_back(
+            {Reason::kFault, std::string(fault.what), where, &fault});
+      }
     }
   }
 
   void refuse(const Node& node, const std::string& where) {
     for (VersionFit& version : fit_.versions) {
-      version.misfits.push_back(
-          {fmt::format("there is no op '{}' in opset {}", node.op, opset_), where});
+      version.misfits.push_back({Reason::kUnknownOp,
+                                 fmt::format("there is no op '{}' in opset {}", node.op, opset_),
+                                 where});
     }
   }
 
@@ -220,8 +262,8 @@ class Fitter {
     return names;
   }
 
-  // What inference cannot tell stays as the file declares it. Shapes may contradict each other: a
-  // function is called with others.
+  // What inference cannot tell stays as the file declares it, and so do shapes. They may contradict
+  // each other, because a function is called with others: nothing is inferred from them.
   void infer_types(const Node& node, const onnx::Schema& schema) {
     std::vector<onnx::TensorType> dtypes;
     dtypes.reserve(node.in.size());
@@ -234,7 +276,9 @@ class Fitter {
     try {
       const auto types = onnx::infer(model_, schema, node, in);
       for (std::size_t i = 0; i < node.out.size(); ++i) {
-        if (node.out[i] != kAbsent && types[i]) model_.values[node.out[i]].type = types[i];
+        if (node.out[i] == kAbsent || !types[i]) continue;
+        auto& type = model_.values[node.out[i]].type;
+        if (!type || type->dtype != types[i]->dtype) type = types[i];
       }
     } catch (const Error&) {  // jaxport check says what is wrong with the node
       return;
@@ -249,11 +293,18 @@ class Fitter {
            std::vector<std::optional<DType>>>
       results_;
   std::map<std::string, std::map<std::string, std::size_t>> foreign_;  // by domain and op
-  std::set<ValueId> transposed_;                                       // results of f64
+  std::vector<const Node*> makers_;                                    // by value
+  std::set<DType> said_of_webgpu_;
   Fit fit_;
 };
 
 }  // namespace
+
+std::string to_string(const Misfit& misfit) {
+  const std::string_view kind = misfit.fault && misfit.fault->loads ? "loads, but wrong: " : "";
+  return fmt::format("{}{}{}{}", kind, misfit.what, misfit.where.empty() ? "" : " at ",
+                     misfit.where);
+}
 
 int Fit::needed() const {
   int first = 0;
@@ -266,23 +317,41 @@ int Fit::needed() const {
 
 Fit fit(const onnx::Model& model, Runtime runtime) { return Fitter(model, runtime).run(); }
 
-std::string advice(const Fit& fit) {
-  const bool is_plain = fit.runtime == Runtime::kOnnxRuntime;
-  if (!is_plain || fit.needed() == fit.versions.front().version) return "";
-  const VersionFit* last = nullptr;  // that does not load it
-  for (const VersionFit& version : fit.versions) {
-    if (!version.misfits.empty()) last = &version;
+const Misfit* hindrance(const Fit& fit) {
+  for (const VersionFit& version : std::views::reverse(fit.versions)) {
+    if (!version.misfits.empty()) return &version.misfits.front();
   }
-  if (last->misfits.front().where.empty())
-    return "older versions need an older opset: jaxport picks it with --opset auto --target "
-           "onnxruntime==VERSION";
-  if (last->misfits.front().what.starts_with("there is no op"))
-    return "jaxport check lists what is wrong with the model";
-  return fmt::format(
-      "give the operands a wider dtype, with Cast; jaxport does so, where there is one, with "
-      "--target "
-      "onnxruntime=={}",
-      version_text(last->version));
+  return nullptr;
+}
+
+std::string advice(const Fit& fit) {
+  const Misfit* found = hindrance(fit);
+  if (found == nullptr) return "";
+  const Misfit& misfit = *found;
+  const auto wrong =
+      std::ranges::find_if(std::views::reverse(fit.versions),
+                           [](const auto& version) { return !version.misfits.empty(); });
+  const std::string target =
+      fmt::format("--target {}=={}", name_of(fit.runtime), version_text(wrong->version));
+  switch (misfit.reason) {
+    case Reason::kTooNew:
+      return fmt::format(
+          "older versions need an older opset: jaxport picks it with --opset auto --target "
+          "{}==VERSION",
+          name_of(fit.runtime));
+    case Reason::kBorder:
+      return fmt::format("jaxport gives such inputs and outputs as f32 with --target {}",
+                         name_of(fit.runtime));
+    case Reason::kUnknownOp:
+      return "jaxport check lists what is wrong with the model";
+    case Reason::kKernel:
+      return fmt::format(
+          "give the operands {} dtype, with Cast; jaxport does so, where there is one, with {}",
+          fit.runtime == Runtime::kOpenVino ? "another" : "a wider", target);
+    case Reason::kFault:
+      return fmt::format("{}; what jaxport makes with {} avoids it", misfit.fault->instead, target);
+  }
+  return "";
 }
 
 }  // namespace jaxport::target

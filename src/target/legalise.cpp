@@ -12,22 +12,20 @@
 #include "onnx/expr.h"
 #include "onnx/walk.h"
 #include "support/watch.h"
-#include "target/average_pool.h"
 #include "target/cast_order.h"
 #include "target/compose.h"
 #include "target/defined.h"
 #include "target/empty_constant.h"
 #include "target/empty_product.h"
-#include "target/f64_transpose.h"
 #include "target/fast_form.h"
 #include "target/kernels.h"
 #include "target/magnitude.h"
 #include "target/nan_order.h"
 #include "target/neutral.h"
-#include "target/one_element_norm.h"
 #include "target/scale.h"
 #include "target/scan_loop.h"
 #include "target/top_k_ties.h"
+#include "target/version_fault.h"
 #include "target/web_border.h"
 #include "target/widening.h"
 
@@ -248,23 +246,12 @@ class Legaliser {
   std::map<std::pair<ValueId, DType>, ValueId> wide_;  // exact results in wide dtypes
 };
 
-// What only some versions are wrong about, in models of these opsets.
-struct Fault {
-  int first, last;
-  int opset;  // from this one on
-  bool (*avoid)(Model&);
-};
-constexpr Fault kFaults[] = {
-    {0, kMergesF64Transposes, 0, keep_f64_transposes},
-    {121, 123, 17, guard_norms_of_one},
-    {121, 124, 19, pad_before_averaging},
-};
-
 bool avoid_faults_of_versions(Model& model, const Target& target) {
   bool changed = false;
-  for (const Fault& fault : kFaults) {
-    const bool is_met = target.oldest <= fault.last && fault.first <= target.newest;
-    if (is_met && model.opset() >= fault.opset) changed |= fault.avoid(model);
+  for (const VersionFault& fault : version_faults()) {
+    const bool is_met = target.oldest <= fault.last && fault.first <= target.newest &&
+                        fault.first_opset <= model.opset() && model.opset() <= fault.last_opset;
+    if (is_met && fault.avoid) changed |= fault.avoid(model);
   }
   return changed;
 }

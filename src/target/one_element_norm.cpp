@@ -2,6 +2,7 @@
 #include "target/one_element_norm.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "onnx/attributes.h"
@@ -19,17 +20,24 @@ using onnx::Node;
 using onnx::Value;
 using onnx::Values;
 
-// Whether one of the sizes that are normalised over is known to be more than 1.
-bool may_be_one(const Dims& shape, std::int64_t axis) {
-  const auto first = axis < 0 ? shape.end() + axis : shape.begin() + axis;
-  return std::all_of(first, shape.end(),
-                     [](const Dim& size) { return !size.is_static() || size.value() <= 1; });
+std::int64_t axis_of(const Node& node) { return int_attribute(node, "axis", -1); }
+
+// The sizes that are normalised over; none when they are not known.
+std::span<const Dim> normalised(const Model& model, const Node& node) {
+  if (node.op != "LayerNormalization" || !node.domain.empty() || node.in.empty()) return {};
+  const auto& type = model.values[node.in[0]].type;
+  if (!type || !type->shape) return {};
+  const auto rank = static_cast<std::int64_t>(type->shape->size());
+  const std::int64_t axis = axis_of(node) < 0 ? rank + axis_of(node) : axis_of(node);
+  if (axis < 0 || axis >= rank) return {};
+  return std::span(*type->shape).subspan(static_cast<std::size_t>(axis));
 }
 
-bool is_refused(const Model& model, const Node& node) {
-  if (node.op != "LayerNormalization" || !node.domain.empty() || node.out.size() != 1) return false;
-  const auto& type = model.values[node.in[0]].type;
-  return type && type->shape && may_be_one(*type->shape, int_attribute(node, "axis", -1));
+bool may_be_refused(const Model& model, const Node& node) {
+  const auto sizes = normalised(model, node);
+  return node.out.size() == 1 && !sizes.empty() && std::ranges::all_of(sizes, [](const Dim& size) {
+           return !size.is_static() || size.value() <= 1;
+         });
 }
 
 Value operand(Builder& op, const Node& node, std::size_t i) {
@@ -53,17 +61,22 @@ void guard(Builder& op, const Node& node) {
     const Value scaled = (x - x) * operand(inner, node, 1);
     return {bias ? scaled + bias : scaled};
   };
-  const Value sizes =
-      op.Shape(Value(&op, node.in[0]), onnx::Args{{"start", int_attribute(node, "axis", -1)}});
+  const Value sizes = op.Shape(Value(&op, node.in[0]), onnx::Args{{"start", axis_of(node)}});
   const Value count = sizes.shape()[0].is_one() ? sizes : op.ReduceMax(sizes);
   onnx::unless_zero(op, count - 1, norm, of_one);
 }
 
 }  // namespace
 
+bool is_norm_of_one(const Model& model, const Node& node) {
+  const auto sizes = normalised(model, node);
+  return !sizes.empty() &&
+         std::ranges::all_of(sizes, [](const Dim& size) { return size.is_one(); });
+}
+
 bool guard_norms_of_one(Model& model) {
   return rewrite_every_graph(model, [&](Graph& graph, Builder& op) {
-    const auto is_guarded = [&](const Node& node) { return is_refused(model, node); };
+    const auto is_guarded = [&](const Node& node) { return may_be_refused(model, node); };
     if (std::ranges::none_of(graph.nodes, is_guarded)) return false;
     for (Node& node : std::exchange(graph.nodes, {})) {
       if (!is_guarded(node)) {

@@ -249,12 +249,32 @@ void GraphReader::read_initializers(const Decoder& message, onnx::Graph& graph, 
   });
 }
 
+void GraphReader::add_attribute(Decoder& message, const Names& names, std::size_t depth,
+                                NodeDraft& draft) {
+  onnx::Node& node = draft.node;
+  if (options_.kept != nullptr && !is_held_attribute(message)) {
+    draft.fields += message.raw();
+    draft.is_foreign = true;
+    return;
+  }
+  const auto index = static_cast<std::int64_t>(node.attrs.size());
+  std::string kept;
+  node.attrs.push_back(read_attribute(message.message("attribute", index), names, depth, kept));
+  if (kept.empty()) return;
+  node.metadata.emplace_back(std::string(kKeptGraph) + node.attrs.back().name, kept);
+}
+
+void GraphReader::add_metadata(Decoder& message, onnx::Node& node) const {
+  node.metadata.emplace_back(read_entry(message.message("metadata_props")));
+  if (options_.kept != nullptr && node.metadata.back().first.starts_with(kKept)) {
+    message.fail(fmt::format("a key of metadata starts with '{}'", kKept));
+  }
+}
+
 onnx::Node GraphReader::read_node(Decoder message, Names& names, std::size_t depth) {
   namespace f = field::node;
-  onnx::Node node;
-  std::vector<std::string_view> outputs;
-  std::string fields;  // that onnx::Node does not have
-  bool is_foreign = false;
+  NodeDraft draft;
+  auto& [node, outputs, fields, is_foreign] = draft;
   const auto value_or_absent = [&](std::string_view name, auto find) {
     return name.empty() ? onnx::kAbsent : (this->*find)(name, names, message);
   };
@@ -272,29 +292,14 @@ onnx::Node GraphReader::read_node(Decoder message, Names& names, std::size_t dep
       case f::op_type:
         node.op = message.text();
         break;
-      case f::attribute: {
-        if (options_.kept != nullptr && !is_held_attribute(message)) {
-          fields += message.raw();
-          is_foreign = true;
-          break;
-        }
-        const auto index = static_cast<std::int64_t>(node.attrs.size());
-        std::string kept;
-        node.attrs.push_back(
-            read_attribute(message.message("attribute", index), names, depth, kept));
-        if (!kept.empty()) {
-          node.metadata.emplace_back(std::string(kKeptGraph) + node.attrs.back().name, kept);
-        }
+      case f::attribute:
+        add_attribute(message, names, depth, draft);
         break;
-      }
       case f::domain:
         node.domain = message.text();
         break;
       case f::metadata_props:
-        node.metadata.emplace_back(read_entry(message.message("metadata_props")));
-        if (options_.kept != nullptr && node.metadata.back().first.starts_with(kKept)) {
-          message.fail(fmt::format("a key of metadata starts with '{}'", kKept));
-        }
+        add_metadata(message, node);
         break;
       default:
         is_foreign |= message.field() == f::overload;
@@ -312,7 +317,7 @@ onnx::Node GraphReader::read_node(Decoder message, Names& names, std::size_t dep
   for (std::string_view name : outputs) {
     node.out.push_back(value_or_absent(name, &GraphReader::define));
   }
-  return node;
+  return std::move(draft.node);
 }
 
 onnx::Attribute GraphReader::read_attribute(Decoder message, const Names& names, std::size_t depth,

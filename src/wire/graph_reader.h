@@ -53,7 +53,15 @@ class GraphReader {
   onnx::ValueId read_input(const Decoder& message, Names& names);
   onnx::ValueId read_output(const Decoder& message, Names& names);
   void read_initializers(const Decoder& message, onnx::Graph& graph, Names& names);
+  struct NodeDraft {
+    onnx::Node node;
+    std::vector<std::string_view> outputs;
+    std::string fields;  // that onnx::Node does not have
+    bool is_foreign = false;
+  };
   onnx::Node read_node(Decoder message, Names& names, std::size_t depth);
+  void add_attribute(Decoder& message, const Names& names, std::size_t depth, NodeDraft& draft);
+  void add_metadata(Decoder& message, onnx::Node& node) const;
   onnx::Attribute read_attribute(Decoder message, const Names& names, std::size_t depth,
                                  std::string& kept);
 

@@ -35,6 +35,18 @@ onnx::OpsetImport read_opset(Decoder message) {
   return opset;
 }
 
+void read_function(Decoder& message, GraphReader& graphs, const ReadOptions& options,
+                   onnx::Model& model) {
+  if (options.kept != nullptr) {
+    Decoder function = message;
+    graphs.keep_function(function.message("functions"));
+    options.kept->model += message.raw();
+    return;
+  }
+  const auto index = static_cast<std::int64_t>(model.functions.size());
+  model.functions.push_back(graphs.read_function(message.message("functions", index)));
+}
+
 onnx::Model read_model(Decoder message, TensorReader tensors, const ReadOptions& options) {
   namespace f = field::model;
   onnx::Model model;
@@ -73,14 +85,7 @@ onnx::Model read_model(Decoder message, TensorReader tensors, const ReadOptions&
       case f::training_info:
         message.fail("training information is not supported", "export the model for inference");
       case f::functions:
-        if (options.kept != nullptr) {
-          Decoder function = message;
-          graphs.keep_function(function.message("functions"));
-          options.kept->model += message.raw();
-          break;
-        }
-        model.functions.push_back(graphs.read_function(
-            message.message("functions", static_cast<std::int64_t>(model.functions.size()))));
+        read_function(message, graphs, options, model);
         break;
       default:
         if (options.kept != nullptr) {

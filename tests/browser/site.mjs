@@ -48,21 +48,25 @@ async function filter(page) {
 }
 
 const found = {};
-await withPage(folder, { viewport: { width: 1200, height: 900 } }, async (page, address, problems) => {
-  for (const name of pages) {
-    problems.length = 0;
-    const here = (found[name] = []);
-    for (const scheme of ["light", "dark"]) {
-      await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
-      await page.goto(`${address}/${name}`);
-      await page.evaluate(() => localStorage.clear()); // the theme remembers a scheme
-      await page.reload();
-      await page.evaluate(axe);
-      here.push(...(await accessibility(page)).map((text) => `${scheme}: ${text}`));
-      const picture = `${name.replaceAll("/", "-").replace(".html", "")}-${scheme}.png`;
-      await page.screenshot({ path: join(screenshots, picture) });
+await withPage(
+  folder,
+  { viewport: { width: 1200, height: 900 } },
+  async (page, address, problems) => {
+    for (const name of pages) {
+      problems.length = 0;
+      const here = (found[name] = []);
+      for (const scheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+        await page.goto(`${address}/${name}`);
+        await page.evaluate(() => localStorage.clear()); // the theme remembers a scheme
+        await page.reload();
+        await page.evaluate(axe);
+        here.push(...(await accessibility(page)).map((text) => `${scheme}: ${text}`));
+        const picture = `${name.replaceAll("/", "-").replace(".html", "")}-${scheme}.png`;
+        await page.screenshot({ path: join(screenshots, picture) });
+      }
+      here.push(...(await keyboard(page)), ...(await filter(page)), ...problems);
     }
-    here.push(...(await keyboard(page)), ...(await filter(page)), ...problems);
-  }
-});
+  },
+);
 console.log(JSON.stringify(found));

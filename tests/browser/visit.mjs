@@ -29,7 +29,9 @@ async function serve(folder) {
     const name = path.endsWith("/") ? `${path}index.html` : path;
     try {
       const body = await readFile(join(folder, name));
-      response.writeHead(200, { "Content-Type": TYPES[extname(name)] ?? "application/octet-stream" });
+      response.writeHead(200, {
+        "Content-Type": TYPES[extname(name)] ?? "application/octet-stream",
+      });
       response.end(body);
     } catch {
       response.writeHead(404).end();

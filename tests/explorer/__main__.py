@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import onnx
-from examples.demo import VisionTransformer
+from examples.demo import Block, VisionTransformer
 from flax import nnx
 from onnx import TensorProto, helper
 
@@ -55,12 +55,32 @@ def plain(nodes: int) -> onnx.ModelProto:
 
 
 def large(x: jax.Array) -> jax.Array:
-    """About 5,000 nodes in 100 layers."""
-    for layer in range(100):
-        with jax.named_scope(f"layers/{layer}"):
-            for step in range(25):
-                x = jnp.sin(x) * np.float32(1 + step / 100)
-    return x
+    """About 5,000 nodes: ten towers of ten layers of five branches, so that many are in view."""
+    towers = [x + np.float32(tower) for tower in range(10)]
+    for layer in range(10):
+        for tower in range(10):
+            with jax.named_scope(f"towers/{tower}/layers/{layer}"):
+                branches = [jnp.sin(towers[tower] * np.float32(1 + i)) for i in range(5)]
+                for step in range(4):
+                    branches = [jnp.sin(y) * np.float32(1.1 + step) for y in branches]
+                towers[tower] = sum(branches[1:], branches[0])
+    return sum(towers[1:], towers[0])
+
+
+class Loops(nnx.Module):
+    """Two equal blocks, which become calls of one function, and a scan over the rows."""
+
+    def __init__(self) -> None:
+        self.blocks = nnx.List([Block(16, 2, nnx.Rngs(i)) for i in range(2)])
+
+    def __call__(self, rows: jax.Array) -> jax.Array:
+        def step(state: jax.Array, row: jax.Array) -> tuple[jax.Array, jax.Array]:
+            state = jnp.tanh(state + row)
+            return state, state
+
+        for block in self.blocks:
+            rows = block(rows)
+        return jax.lax.scan(step, jnp.zeros(16), rows[0])[1]
 
 
 def main() -> None:
@@ -74,6 +94,7 @@ def main() -> None:
     newest = {"opset": 20, "target": "onnxruntime==1.31"}
     jaxport.to_onnx(largest, [bytes_, bytes_], report=folder / "newest.html", **newest)
     jaxport.to_onnx(vit(48), images, report=folder / "vit48.html")
+    jaxport.to_onnx(Loops(), [(1, 9, 16)], functions="auto", report=folder / "functions.html")
     jaxport.to_onnx(large, [("B", 8)], report=folder / "large.html")
     small = vit(3)
     model = jaxport.to_onnx(

@@ -117,6 +117,28 @@ def test_layers_are_those_of_the_weights():
     assert "layers.1" in adds
 
 
+def test_the_layer_of_a_call_is_the_one_around_all_its_weights():
+    class Block(nnx.Module):
+        def __init__(self, rngs):
+            self.first, self.second = nnx.Linear(3, 3, rngs=rngs), nnx.Linear(3, 3, rngs=rngs)
+
+        def __call__(self, x):
+            return x + self.second(jnp.tanh(self.first(x)))
+
+    class Net(nnx.Module):
+        def __init__(self):
+            self.blocks = nnx.List([Block(nnx.Rngs(i)) for i in range(2)])
+
+        def __call__(self, x):
+            for block in self.blocks:
+                x = block(x)
+            return x
+
+    _, data = explored(Net(), [(5, 3)], functions="auto")
+    calls = [node.get("layer") for node in data["nodes"] if node.get("domain")]
+    assert calls == ["blocks.0", "blocks.1"]
+
+
 def test_scopes_of_jax_are_layers():
     def scoped(x):
         with jax.named_scope("encoder"), jax.named_scope("first"):

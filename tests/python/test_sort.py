@@ -32,6 +32,21 @@ CASES = [
     case("sort along the first axis", lambda x: lax.sort(x, dimension=0), [f32(5, 3)]),
     case("sort of truth values", lax.sort, [boolean(9)]),
     case("sort with nan", lambda x: lax.sort(with_special(x)), [f32()], also=[[f64()]]),
+    *(
+        case(
+            f"{name} of reshaped nan",
+            lambda x, order=order: order(with_special(x).reshape(2, 4).T.reshape(-1)),
+            [f32(8)],
+            also=[[f64(8)], [bf16(8)]],
+        )
+        for name, order in {
+            "sort": lax.sort,
+            "argsort": jnp.argsort,
+            "argmax": jnp.argmax,
+            "argmin": jnp.argmin,
+            "top_k": lambda x: lax.top_k(x, 3),
+        }.items()
+    ),
     case("argsort with nan", lambda x: jnp.argsort(with_special(x)), [f32()], also=[[f64()]]),
     case("argsort is stable", jnp.argsort, [i32(20, **FEW)], also=[[i32("B", **FEW)]]),
     case("argsort descending", lambda x: jnp.argsort(x, descending=True), [f32(9)]),

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import jax
@@ -70,6 +72,21 @@ def test_webgpu(tmp_path):
     path = saved(tmp_path, lambda x: jax.nn.gelu(x) @ jnp.ones((3, 5)))
     fits, message = jaxport.allclose_onnxruntime_web(path, [(4, 3)], runner="webgpu")
     assert fits, message
+
+
+# What the note of `jaxport targets` says (target/fit.cpp).
+@needs_web
+@pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium")
+@pytest.mark.parametrize(("dtype", "loads"), [(jnp.uint8, True), (jnp.int16, False)])
+def test_webgpu_lacks_dtypes(tmp_path, dtype, loads):
+    path = saved(tmp_path, lambda x: (x.astype(dtype) * 3).astype(jnp.float32))
+    fits, message = jaxport.allclose_onnxruntime_web(path, [(4, 3)], runner="webgpu")
+    assert fits == loads, message
+    assert loads or "cannot run the model" in message
+    found = subprocess.run(
+        [sys.executable, "-m", "jaxport", "targets", path], capture_output=True, text=True
+    )
+    assert ("WebGPU: i16 at node" in found.stdout) != loads
 
 
 @needs_web

@@ -16,8 +16,9 @@ INTRODUCTION = """\
 # Runtimes
 
 Written by `make runtimes`: {} programs (JAX's own cases with 64-bit types, networks, control flow,
-symbolic sizes), converted for each runtime with the target in the table, for the newest opset up to
-23 that it loads (18 for tract), run there, and compared with JAX at the tolerances of the tests.
+symbolic sizes), converted for each runtime with the target and the opset in the table (23 or the
+newest that is older, and for ONNX Runtime the newest of all; 18 for tract), run there, and compared
+with JAX at the tolerances of the tests.
 """
 NOTES = """\
 *Load*: the runtime took the model. *Agree*: its results are JAX's. ONNX Runtime Web, tract and the
@@ -90,7 +91,8 @@ def exceptions(outcomes: Outcomes, places: Iterable[Place]) -> list[str]:
         for (cause, kind), programs in of_cause.items():
             why, fault = (cause.why, cause.fault) if cause else ("not explained", "?")
             example = programs[0][:70].replace("|", "\\|")
-            row = [place.title, str(len(programs)), kind, why, fault, example]
+            title = f"{place.title}, opset {place.opset}"
+            row = [title, str(len(programs)), kind, why, fault, example]
             lines.append(f"| {' | '.join(row)} |")
     return lines if len(lines) > 2 else []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from runtime_versions import OPENVINO, RELEASES, TRACT, WEB, environment, node_m
 from jaxport import _core
 
 RUNNERS = Path(__file__).parent / "runners"
-NEWEST_OPSET = 23  # the default of to_onnx
+DEFAULT_OPSET = 23  # of to_onnx
 ONNXRUNTIME = ("1.17", "1.20", "1.23", "1.25", "1.28", "1.30", "1.31")
 Start = tuple[list[str], dict[str, str]]  # a command, without the folder, and its environment
 
@@ -37,8 +37,8 @@ class Place:
 
 
 def places() -> dict[str, Place]:
-    every = [*map(onnxruntime, ONNXRUNTIME), *map(web, ("node", "wasm", "webgpu"))]
-    every += [*map(openvino, OPENVINO), tract(), reference()]
+    every = [place for version in ONNXRUNTIME for place in onnxruntime(version)]
+    every += [*map(web, ("node", "wasm", "webgpu")), *map(openvino, OPENVINO), tract(), reference()]
     return {place.key: place for place in every}
 
 
@@ -46,17 +46,21 @@ def runner(name: str, folder: Path, env: dict[str, str], *more: str) -> Start:
     return [sys.executable, str(RUNNERS / name), str(folder), *more], env
 
 
-def onnxruntime(version: str) -> Place:
-    return Place(
-        f"onnxruntime-{version}",
-        f"ONNX Runtime {RELEASES[version]}",
-        "onnxruntime",
-        min(NEWEST_OPSET, _core.newest_opset(f"onnxruntime=={version}")),
-        lambda folder: runner(
-            "on_onnxruntime.py", folder, environment("onnxruntime", RELEASES[version])
-        ),
-        takes_small_floats=version not in ("1.17",),
-    )
+def onnxruntime(version: str) -> Iterator[Place]:
+    """At the opset of to_onnx, or the newest that is older, and at the newest that is newer."""
+    newest = _core.newest_opset(f"onnxruntime=={version}")
+    for opset in sorted({min(DEFAULT_OPSET, newest), newest}):
+        suffix = f"-opset{opset}" if opset > DEFAULT_OPSET else ""
+        yield Place(
+            f"onnxruntime-{version}{suffix}",
+            f"ONNX Runtime {RELEASES[version]}",
+            "onnxruntime",
+            opset,
+            lambda folder: runner(
+                "on_onnxruntime.py", folder, environment("onnxruntime", RELEASES[version])
+            ),
+            takes_small_floats=version not in ("1.17",),
+        )
 
 
 def web(kind: str) -> Place:
@@ -65,7 +69,7 @@ def web(kind: str) -> Place:
         f"web-{kind}",
         f"ONNX Runtime Web {WEB} ({titles[kind]})",
         "onnxruntime-web",
-        NEWEST_OPSET,
+        DEFAULT_OPSET,
         lambda folder: runner("on_web.py", folder, dict(os.environ), kind, str(node_modules(WEB))),
         takes_small_floats=False,
     )
@@ -76,7 +80,7 @@ def openvino(version: str) -> Place:
         f"openvino-{version}",
         f"OpenVINO {OPENVINO[version]}",
         "openvino",
-        NEWEST_OPSET,
+        DEFAULT_OPSET,
         lambda folder: runner("on_openvino.py", folder, environment("openvino", OPENVINO[version])),
         has_f64=False,
     )
@@ -98,6 +102,6 @@ def reference() -> Place:
         "reference",
         "ONNX reference evaluator",
         "onnx",
-        NEWEST_OPSET,
+        DEFAULT_OPSET,
         lambda folder: runner("on_reference.py", folder, dict(os.environ)),
     )

@@ -10,6 +10,7 @@
 #include "inspect/diff.h"
 #include "inspect/table.h"
 #include "tool/check.h"
+#include "tool/progress.h"
 #include "wire_sample.h"
 
 namespace jaxport::tool {
@@ -205,6 +206,18 @@ TEST(Table, thousands_are_separated) {
   EXPECT_EQ(with_separators(999), "999");
   EXPECT_EQ(with_separators(1'000), "1,000");
   EXPECT_EQ(with_separators(1'234'567), "1,234,567");
+}
+
+// --- progress
+
+TEST(Progress, bytes_and_rate_of_what_is_written) {
+  EXPECT_EQ(written_text(1'500'000'000, 6'000'000'000, 5), "1.5 of 6.0 GB, 300 MB/s");
+  EXPECT_EQ(written_text(12'340'000, 999'999'999, 0.5), "12.3 of 1000.0 MB, 25 MB/s");
+  EXPECT_EQ(written_text(1'000'000'000, 1'000'000'000, 2), "1.0 of 1.0 GB, 500 MB/s");
+}
+
+TEST(Progress, nothing_is_written_yet) {
+  EXPECT_EQ(written_text(0, 2'000'000, 0), "0.0 of 2.0 MB, 0 MB/s");
 }
 
 }  // namespace

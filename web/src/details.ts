@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of the node or the layer that was chosen.
 import { INITIALIZER, type NodeData, type PageData } from "./data.ts";
-import { count, el, seconds, short } from "./dom.ts";
+import { count, el, link, seconds, short } from "./dom.ts";
 import type { Links } from "./links.ts";
 import { totalsOf } from "./totals.ts";
 import type { Group, Tree } from "./tree.ts";
@@ -14,18 +14,28 @@ const MADE: Record<string, string> = {
 
 type Row = [string, string | Node | undefined | false];
 
+export interface DetailsOptions {
+  data: PageData;
+  tree: Tree;
+  links: Links;
+  onNode: (node: number) => void;
+  onInside: (group: Group) => void;
+  onLine: (line: number) => void;
+  onClose: () => void;
+}
+
 export class Details {
   readonly element = el("aside", { class: "details", "aria-live": "polite" });
+  private readonly data: PageData;
+  private readonly tree: Tree;
+  private readonly links: Links;
+  private readonly errors: Map<string, { relative: number }>; // by the name of the node
 
-  constructor(
-    private readonly data: PageData,
-    private readonly tree: Tree,
-    private readonly links: Links,
-    private readonly errors: Map<string, { relative: number; ulps: number }>,
-    private readonly onNode: (node: number) => void,
-    private readonly onLine: (line: number) => void,
-    private readonly onClose: () => void,
-  ) {
+  constructor(private readonly options: DetailsOptions) {
+    this.data = options.data;
+    this.tree = options.tree;
+    this.links = options.links;
+    this.errors = new Map((this.data.errors ?? []).map((error) => [error.node, error]));
     this.clear();
   }
 
@@ -36,7 +46,7 @@ export class Details {
 
   private fill(title: string, subtitle: string, ...parts: (Node | undefined)[]): void {
     const close = el("button", { type: "button", class: "close", "aria-label": "close" }, "×");
-    close.addEventListener("click", () => this.onClose());
+    close.addEventListener("click", () => this.options.onClose());
     const head = el("header", {}, el("h3", {}, title), el("p", {}, subtitle), close);
     this.element.replaceChildren(head, ...parts.filter((part) => part !== undefined));
     this.element.hidden = false;
@@ -51,6 +61,7 @@ export class Details {
       ["layer", node.layer ?? node.scope],
       ["source", this.sourceOf(node)],
       ["rule", this.ruleOf(index)],
+      ["calls", this.callOf(node)],
       ["made by", node.made && this.madeBy(index, MADE[node.made] ?? "")],
       ["operations", node.flops ? `${short(node.flops)} FLOP` : undefined],
       ["reads + writes", node.moved ? short(node.moved, "B") : undefined],
@@ -71,7 +82,9 @@ export class Details {
 
   showGroup(group: Group): void {
     const totals = totalsOf(this.data, group.nodes());
+    const calls = this.tree.callsOf(group).map((node) => this.linkTo(node, "name"));
     const rows: Row[] = [
+      ["called by", calls.length ? el("span", { class: "links" }, ...calls.flat()) : undefined],
       ["nodes", totals.nodes.toLocaleString("en")],
       ["parameters", short(totals.parameters)],
       ["weights", short(totals.bytes, "B")],
@@ -82,16 +95,25 @@ export class Details {
     ];
     const ops = [...totals.ops].sort((a, b) => b[1] - a[1]);
     const list = ops.map(([op, times]) => `${times} ${op}`).join(", ");
-    this.fill(group.label, group.layer ? "layer" : "", table(rows), el("p", {}, list));
+    this.fill(
+      group.label,
+      group.layer ? "layer" : calls.length ? "function" : "",
+      table(rows),
+      el("p", {}, list),
+    );
   }
 
   private sourceOf(node: NodeData): string | Node | undefined {
     const text = this.data.sources[node.source ?? 0];
     const line = this.links.sourceLineOf(node.source);
     if (!text || line === undefined) return text;
-    const button = el("button", { type: "button", class: "link" }, text);
-    button.addEventListener("click", () => this.onLine(line));
-    return button;
+    return link(text, () => this.options.onLine(line));
+  }
+
+  // A node that calls a function leads to what is in it.
+  private callOf(node: NodeData): Node | undefined {
+    const group = this.tree.functionOf(node);
+    return group && link(`open the ${group.label}`, () => this.options.onInside(group));
   }
 
   private ruleOf(index: number): string | undefined {
@@ -119,11 +141,11 @@ export class Details {
     return el("section", {}, el("h4", {}, title), table(rows));
   }
 
-  private linkTo(node: number | undefined): Node[] {
+  private linkTo(node: number | undefined, text: "op" | "name" = "op"): Node[] {
     const to = node === undefined ? undefined : this.data.nodes[node];
     if (!to || node === undefined) return [];
-    const button = el("button", { type: "button", class: "link", title: to.name }, to.op);
-    button.addEventListener("click", () => this.onNode(node));
+    const button = link(to[text] || to.op, () => this.options.onNode(node));
+    button.title = to.name;
     return [button];
   }
 

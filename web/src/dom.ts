@@ -60,3 +60,6 @@ export function seconds(value: number): string {
 export function count(number: number, what: string): string {
   return `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
 }
+
+// What surrounds a table without links or buttons: it must have the focus to be moved by keys.
+export const PLAIN = { class: "scroll", tabindex: "0" };

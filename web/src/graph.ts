@@ -15,6 +15,8 @@ export interface GraphOptions {
 
 const LEAST = 0.04;
 const MOST = 2.5;
+const REST = 150; // milliseconds without a movement, after which the graph is drawn anew
+const AROUND = 0.5; // of the view on each side, that is drawn beside it
 const TINY = 26; // pixels on the screen, below which an open group is drawn without its inside
 
 interface Rect {
@@ -36,13 +38,15 @@ export class GraphView {
   private chosen = new Set<number>();
   private current: string | undefined; // the key of the item that was clicked
   private waiting = false;
+  // What the svg holds; while the graph moves, the browser moves that picture.
+  private drawn = { x: 0, y: 0, scale: 1, area: { x: 0, y: 0, width: 0, height: 0 } };
+  private resting: ReturnType<typeof setTimeout> | undefined;
   private started = false;
   private pending: number[] = []; // what to bring into view once there is one
 
   constructor(private readonly options: GraphOptions) {
     this.svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    this.svg.setAttribute("role", "img");
-    this.svg.setAttribute("aria-label", "graph of the model");
+    this.svg.setAttribute("aria-hidden", "true"); // the card of a node says what it shows
     const button = (label: string, text: string, act: () => void) => {
       const made = el("button", { type: "button", title: label, "aria-label": label }, text);
       made.addEventListener("click", act);
@@ -57,7 +61,12 @@ export class GraphView {
       button("open one level (e)", "⊞", () => this.openLevel()),
       button("close all groups (c)", "⊟", () => this.closeAll()),
     );
-    this.element = el("div", { class: "graph", tabindex: "0", "aria-label": "Graph" });
+    this.element = el("div", {
+      class: "graph",
+      tabindex: "0",
+      role: "application",
+      "aria-label": "Graph: arrows walk the nodes, Enter opens a layer",
+    });
     this.element.append(this.svg, controls);
     this.listen();
   }
@@ -213,13 +222,13 @@ export class GraphView {
     this.x = atX - ((atX - this.x) * next) / this.scale;
     this.y = atY - ((atY - this.y) * next) / this.scale;
     this.scale = next;
-    this.draw();
+    this.move();
   }
 
   private pan(dx: number, dy: number): void {
     this.x += dx;
     this.y += dy;
-    this.draw();
+    this.move();
   }
 
   // --- drawing
@@ -234,17 +243,37 @@ export class GraphView {
   }
 
   private render(): void {
-    const { width: clientWidth, height: clientHeight } = this;
-    if (clientWidth === 0) return;
-    const seen: Rect = {
-      x: -this.x / this.scale,
-      y: -this.y / this.scale,
-      width: clientWidth / this.scale,
-      height: clientHeight / this.scale,
-    };
+    if (this.width === 0) return;
+    clearTimeout(this.resting);
+    this.resting = undefined;
+    const area = this.seen(AROUND);
+    this.drawn = { x: this.x, y: this.y, scale: this.scale, area };
     const { root } = this.options.tree;
-    const inside = this.inside(this.layouts.of(root), 0, 0, seen);
+    const inside = this.inside(this.layouts.of(root), 0, 0, area);
     this.svg.innerHTML = `${MARKERS}<g transform="translate(${this.x} ${this.y}) scale(${this.scale})">${inside}</g>`;
+    this.svg.style.transform = "";
+  }
+
+  // Thousands of elements take longer than a frame; a picture that moves takes none.
+  private move(): void {
+    const { x, y, scale, area } = this.drawn;
+    const by = this.scale / scale;
+    this.svg.style.transform = `translate(${this.x - x * by}px, ${this.y - y * by}px) scale(${by})`;
+    if (covers(area, this.seen(0))) clearTimeout(this.resting);
+    else if (this.resting !== undefined) return; // a long movement is drawn while it lasts
+    this.resting = setTimeout(() => this.draw(), REST);
+  }
+
+  // The part of the picture in view, and so much of it around that.
+  private seen(around: number): Rect {
+    const width = this.width / this.scale;
+    const height = this.height / this.scale;
+    return {
+      x: -this.x / this.scale - around * width,
+      y: -this.y / this.scale - around * height,
+      width: width * (1 + 2 * around),
+      height: height * (1 + 2 * around),
+    };
   }
 
   private inside(layout: Layout, x: number, y: number, seen: Rect): string {
@@ -352,7 +381,8 @@ export class GraphView {
   private dragging(): void {
     const fingers = new Map<number, { x: number; y: number }>();
     let moved = 0;
-    this.svg.addEventListener("pointerdown", (event) => {
+    this.element.addEventListener("pointerdown", (event) => {
+      if ((event.target as Element).closest(".controls")) return;
       fingers.set(event.pointerId, { x: event.clientX, y: event.clientY });
       if (fingers.size === 1) moved = 0;
     });
@@ -477,6 +507,15 @@ const MARKERS = `<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" ma
 function overlap(a: Rect, b: Rect): boolean {
   return (
     a.x <= b.x + b.width && b.x <= a.x + a.width && a.y <= b.y + b.height && b.y <= a.y + a.height
+  );
+}
+
+function covers(outer: Rect, inner: Rect): boolean {
+  return (
+    outer.x <= inner.x &&
+    outer.y <= inner.y &&
+    inner.x + inner.width <= outer.x + outer.width &&
+    inner.y + inner.height <= outer.y + outer.height
   );
 }
 

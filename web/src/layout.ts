@@ -15,7 +15,7 @@ export interface Box {
 
 export interface Line {
   edge: Edge;
-  points: { x: number; y: number }[];
+  points: Point[];
 }
 
 export interface Layout {
@@ -23,6 +23,19 @@ export interface Layout {
   height: number;
   boxes: Box[];
   lines: Line[];
+}
+
+interface Point {
+  x: number;
+  y: number;
+}
+
+// What dagre makes of boxes and of the edges between them, both in their order.
+interface Arrangement {
+  width: number;
+  height: number;
+  centers: Point[];
+  points: Point[][];
 }
 
 export const HEADER = 30;
@@ -41,6 +54,7 @@ function sizeOf(item: Item | Port): { width: number; height: number } {
 
 export class Layouts {
   private readonly known = new Map<Group, Layout>();
+  private readonly shapes = new Map<string, Arrangement>();
 
   of(group: Group): Layout {
     const known = this.known.get(group);
@@ -56,56 +70,81 @@ export class Layouts {
   }
 
   private compute(group: Group): Layout {
-    const graph = new Graph();
-    graph.setGraph({
-      rankdir: "TB",
-      nodesep: 22,
-      ranksep: 30,
-      edgesep: 12,
-      marginx: 0,
-      marginy: 0,
-    });
-    graph.setDefaultEdgeLabel(() => ({}));
-    const boxes = new Map<string, Box>();
-    for (const item of [...group.ports.values(), ...group.items]) {
+    const items = [...group.ports.values(), ...group.items];
+    const boxes = items.map((item): Box => {
       const inside = item.kind === "group" && item.expanded ? this.of(item) : undefined;
-      const size = inside ?? sizeOf(item);
-      const key = keyOf(item);
-      boxes.set(key, { item, x: 0, y: 0, ...pick(size), ...(inside ? { inside } : {}) });
-      graph.setNode(key, pick(size));
-    }
-    for (const edge of group.edges.values()) {
-      const [up, down] = isUpwards(edge) ? [edge.to, edge.from] : [edge.from, edge.to];
-      graph.setEdge(keyOf(up), keyOf(down), {});
-    }
-    layout(graph);
-    return this.placed(graph, group, boxes);
+      const { width, height } = inside ?? sizeOf(item);
+      return { item, x: 0, y: 0, width, height, ...(inside ? { inside } : {}) };
+    });
+    const index = new Map(items.map((item, i) => [keyOf(item), i]));
+    const edges = [...group.edges.values()];
+    const ends = edges.map((edge): [number, number] => {
+      const [from, to] = [index.get(keyOf(edge.from)), index.get(keyOf(edge.to))] as [
+        number,
+        number,
+      ];
+      return isUpwards(edge) ? [to, from] : [from, to];
+    });
+    const sizes = boxes.map(({ width, height }): [number, number] => [width, height]);
+    return this.arranged(group, boxes, edges, this.arrangement(sizes, ends));
   }
 
-  private placed(graph: Graph, group: Group, boxes: Map<string, Box>): Layout {
+  // The layers of a network are alike: dagre, which takes long, sees one of them.
+  private arrangement(sizes: [number, number][], ends: [number, number][]): Arrangement {
+    const shape = JSON.stringify([sizes, ends]);
+    const known = this.shapes.get(shape);
+    if (known) return known;
+    const found = arrange(sizes, ends);
+    this.shapes.set(shape, found);
+    return found;
+  }
+
+  private arranged(group: Group, boxes: Box[], edges: Edge[], found: Arrangement): Layout {
     const top = group.parent ? HEADER + PADDING : PADDING;
-    for (const [key, box] of boxes) {
-      const at = graph.node(key) as { x: number; y: number };
-      box.x = at.x - box.width / 2 + PADDING;
-      box.y = at.y - box.height / 2 + top;
-    }
-    const lines = [...group.edges.values()].map((edge) => {
-      const up = isUpwards(edge);
-      const [from, to] = up ? [edge.to, edge.from] : [edge.from, edge.to];
-      const label = graph.edge(keyOf(from), keyOf(to)) as { points?: { x: number; y: number }[] };
-      const points = (label.points ?? []).map(({ x, y }) => ({ x: x + PADDING, y: y + top }));
-      if (up) points.reverse();
+    boxes.forEach((box, i) => {
+      const center = found.centers[i] as Point;
+      box.x = center.x - box.width / 2 + PADDING;
+      box.y = center.y - box.height / 2 + top;
+    });
+    const lines = edges.map((edge, i) => {
+      const points = (found.points[i] ?? []).map(({ x, y }) => ({ x: x + PADDING, y: y + top }));
+      if (isUpwards(edge)) points.reverse();
       return { edge, points };
     });
-    const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
     const label = (group.label.length + 16) * CHARACTER;
     return {
-      width: Math.max(width + 2 * PADDING, label),
-      height: height + top + PADDING,
-      boxes: [...boxes.values()],
+      width: Math.max(found.width + 2 * PADDING, label),
+      height: found.height + top + PADDING,
+      boxes,
       lines,
     };
   }
+}
+
+function arrange(sizes: [number, number][], ends: [number, number][]): Arrangement {
+  const graph = new Graph();
+  graph.setGraph({
+    rankdir: "TB",
+    nodesep: 22,
+    ranksep: 30,
+    edgesep: 12,
+    marginx: 0,
+    marginy: 0,
+  });
+  graph.setDefaultEdgeLabel(() => ({}));
+  sizes.forEach(([width, height], i) => graph.setNode(String(i), { width, height }));
+  for (const [from, to] of ends) graph.setEdge(String(from), String(to), {});
+  layout(graph);
+  const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
+  return {
+    width,
+    height,
+    centers: sizes.map((_, i) => graph.node(String(i)) as Point),
+    points: ends.map(([from, to]) => {
+      const label = graph.edge(String(from), String(to)) as { points?: Point[] };
+      return label.points ?? [];
+    }),
+  };
 }
 
 // Groups may have edges both ways; then what comes first in the program stands above.
@@ -117,8 +156,4 @@ function orderOf(item: Item | Port): number {
   if (item.kind === "port") return item.isInput ? -2 : Number.POSITIVE_INFINITY;
   if (item.kind === "group") return item.first;
   return item.kind === "node" ? item.index : item.kind === "input" ? -1 : Number.POSITIVE_INFINITY;
-}
-
-function pick(size: { width: number; height: number }): { width: number; height: number } {
-  return { width: size.width, height: size.height };
 }

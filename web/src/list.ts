@@ -28,11 +28,8 @@ export class List {
 
   constructor(private readonly options: ListOptions) {
     this.space = el("div", { class: "space" });
-    this.scroller = el(
-      "div",
-      { class: "lines", tabindex: "0", role: "listbox", "aria-label": options.name },
-      this.space,
-    );
+    const role = { role: "listbox", "aria-multiselectable": "true", "aria-label": options.name };
+    this.scroller = el("div", { class: "lines", tabindex: "0", ...role }, this.space);
     this.element = this.scroller;
     const longest = options.lines.reduce((most, line) => Math.max(most, line.text.length), 0);
     this.space.style.height = `${options.lines.length * ROW + 12}px`;
@@ -126,6 +123,13 @@ export class List {
     let html = "";
     for (let i = first; i < last; i++) html += this.row(i);
     this.space.innerHTML = html;
+    const isThere = this.cursor >= first && this.cursor < last;
+    if (isThere) this.scroller.setAttribute("aria-activedescendant", this.idOf(this.cursor));
+    else this.scroller.removeAttribute("aria-activedescendant");
+  }
+
+  private idOf(line: number): string {
+    return `${this.options.name}-${line}`;
   }
 
   private row(i: number): string {
@@ -139,7 +143,8 @@ export class List {
     if (line.label === "" && name === "Source") classes.push("file");
     const top = `style="top:${i * ROW}px"`;
     const label = `<span class="number">${escaped(line.label)}</span>`;
-    const selected = `role="option" aria-selected="${this.chosen.has(i)}"`;
+    const place = `aria-posinset="${i + 1}" aria-setsize="${lines.length}"`;
+    const selected = `role="option" id="${this.idOf(i)}" aria-selected="${this.chosen.has(i)}" ${place}`;
     const text = `<code>${paint(line.text)}</code>${badge?.(i) ?? ""}`;
     return `<div class="${classes.join(" ")}" data-line="${i}" ${selected} ${top}>${label}${text}</div>`;
   }

@@ -31,12 +31,11 @@ class Page {
   private readonly details: Details;
   private readonly search: SearchBox;
   private readonly tabs = new Map<string, { button: HTMLElement; view: HTMLElement }>();
-  private readonly panes = el("main", { class: "panes", "data-pane": "graph" });
+  private readonly panes = el("div", { class: "panes", "data-pane": "graph" });
 
   constructor(private readonly data: PageData) {
     this.links = new Links(data);
     this.tree = new Tree(data);
-    const errors = new Map((data.errors ?? []).map((error) => [error.node, error]));
     this.graph = new GraphView({
       tree: this.tree,
       heat: heatOf(data),
@@ -44,15 +43,15 @@ class Page {
       onGroup: (group) => this.chooseGroup(group),
       onNothing: () => this.clear(),
     });
-    this.details = new Details(
+    this.details = new Details({
       data,
-      this.tree,
-      this.links,
-      errors,
-      (node) => this.goTo(node),
-      (line) => this.chooseLine("source", line),
-      () => this.clear(),
-    );
+      tree: this.tree,
+      links: this.links,
+      onNode: (node) => this.goTo(node),
+      onInside: (group) => this.goToGroup(group, true),
+      onLine: (line) => this.chooseLine("source", line),
+      onClose: () => this.clear(),
+    });
     this.addLists();
     this.search = new SearchBox({
       data,
@@ -66,7 +65,8 @@ class Page {
   show(): void {
     const app = document.getElementById("app");
     const bar = el("nav", { class: "tabs", role: "tablist", "aria-label": "views" });
-    app?.replaceChildren(this.header(bar), ...this.views(bar));
+    app?.replaceChildren(this.header(bar), el("main", {}, ...this.views(bar)));
+    bar.addEventListener("keydown", (event) => this.onTabKey(event));
     this.open("explore");
     document.addEventListener("keydown", (event) => this.onKey(event));
     document.title = `${this.data.title} · jaxport`;
@@ -119,10 +119,11 @@ class Page {
     const made: HTMLElement[] = [];
     for (const [key, title, make, isThere] of views) {
       if (!isThere) continue;
-      const view = el("div", { class: "view", role: "tabpanel", "aria-label": title });
+      const [id, tab] = [`view-${key}`, `tab-${key}`];
+      const view = el("div", { class: "view", role: "tabpanel", id, "aria-labelledby": tab });
       view.dataset.view = key;
       view.hidden = true;
-      const attributes = { type: "button", role: "tab", "aria-selected": "false" };
+      const attributes = { type: "button", role: "tab", id: tab, "aria-controls": id };
       const button = el("button", attributes, title);
       button.dataset.tab = key;
       button.addEventListener("click", () => this.open(key, make));
@@ -139,11 +140,30 @@ class Page {
     for (const [other, { button, view }] of this.tabs) {
       view.hidden = other !== key;
       button.setAttribute("aria-selected", String(other === key));
+      button.tabIndex = other === key ? 0 : -1; // the arrows reach the others
     }
     const view = this.tabs.get(key)?.view;
     if (view && make && !view.hasChildNodes()) view.append(make());
     for (const list of this.lists.values()) list.draw(true);
     this.graph.draw();
+  }
+
+  // Arrows walk the tabs, as in every list of tabs.
+  private onTabKey(event: KeyboardEvent): void {
+    const buttons = [...this.tabs.values()].map(({ button }) => button);
+    const at = buttons.indexOf(event.target as HTMLElement);
+    const steps: Record<string, number> = {
+      ArrowRight: at + 1,
+      ArrowLeft: at - 1,
+      Home: 0,
+      End: -1,
+    };
+    const to = steps[event.key];
+    if (at < 0 || to === undefined) return;
+    const next = buttons.at(to % buttons.length);
+    next?.click();
+    next?.focus();
+    event.preventDefault();
   }
 
   private explorer(): HTMLElement {
@@ -187,16 +207,30 @@ class Page {
     return pane;
   }
 
-  // A border that is dragged; the graph takes what is left.
+  // A border that is dragged, or moved by the arrows; the graph takes what is left.
   private splitter(name: TextPane): HTMLElement {
-    const bar = el("div", { class: "splitter", "aria-hidden": "true" });
+    const bar = el("div", {
+      class: "splitter",
+      role: "separator",
+      tabindex: "0",
+      "aria-orientation": "vertical",
+      "aria-label": `width of ${TITLES[name]}`,
+      "aria-valuenow": "20",
+    });
+    const width = () => (bar.previousElementSibling as HTMLElement).getBoundingClientRect().width;
+    const resize = (wanted: number) => {
+      this.panes.style.setProperty(`--${name}`, `${Math.max(80, wanted)}px`);
+      bar.setAttribute("aria-valuenow", String(Math.round((100 * width()) / innerWidth)));
+    };
+    bar.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -24, ArrowRight: 24 }[event.key];
+      if (by === undefined) return;
+      resize(width() + by);
+      event.preventDefault();
+    });
     bar.addEventListener("pointerdown", (down) => {
-      const pane = bar.previousElementSibling as HTMLElement;
-      const width = pane.getBoundingClientRect().width;
-      const move = (event: PointerEvent) => {
-        const wanted = Math.max(80, width + event.clientX - down.clientX);
-        this.panes.style.setProperty(`--${name}`, `${wanted}px`);
-      };
+      const before = width();
+      const move = (event: PointerEvent) => resize(before + event.clientX - down.clientX);
       const up = () => {
         window.removeEventListener("pointermove", move);
         window.removeEventListener("pointerup", up);
@@ -282,10 +316,11 @@ class Page {
     this.graph.mark(new Set([node]), this.tree.visible(node));
   }
 
-  private goToGroup(group: Group): void {
+  private goToGroup(group: Group, andOpen = false): void {
     this.open("explore");
     this.focusPane("graph");
-    for (const outer of Tree.around(group)) if (!outer.expanded) this.graph.toggle(outer);
+    const opened = andOpen ? [...Tree.around(group), group] : Tree.around(group);
+    for (const each of opened) if (!each.expanded) this.graph.toggle(each);
     this.chooseGroup(group);
     this.graph.reveal([...group.nodes()], 0);
   }
@@ -322,7 +357,7 @@ class Page {
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     const names: Pane[] = [...this.lists.keys(), "graph"];
     const pane = names[Number(event.key) - 1];
-    if (event.key === "/") this.search.input.focus();
+    if (event.key === "/") this.search.start();
     else if (event.key === "Escape") this.clear();
     else if (event.key === "t") toggleTheme();
     else if (pane) this.focusPane(pane);

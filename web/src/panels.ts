@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pages beside the explorer: totals, verification, profile.
 import type { NodeError, PageData } from "./data.ts";
-import { card, count, el, link, list, seconds, short } from "./dom.ts";
+import { PLAIN, card, count, el, link, list, seconds, short } from "./dom.ts";
 import { totalsOf } from "./totals.ts";
 import { type Group, Tree } from "./tree.ts";
 
@@ -50,13 +50,17 @@ function sortable(columns: Column[], rows: number, first: number): HTMLElement {
     const button = el("button", { type: "button" }, column.title);
     let up = !column.value;
     button.addEventListener("click", () => {
+      for (const other of heads) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", up ? "ascending" : "descending");
       order(column, up);
       up = !up;
     });
-    return el("th", column.value ? { class: "right" } : {}, button);
+    const head = el("th", column.value ? { class: "right" } : {}, button);
+    return head;
   });
   const start = columns[first];
   if (start) order(start, false);
+  heads[first]?.setAttribute("aria-sort", "descending");
   return el(
     "div",
     { class: "scroll" },
@@ -224,7 +228,7 @@ export function verificationPanel(options: PanelOptions): HTMLElement {
   ];
   const table = el(
     "div",
-    { class: "scroll" },
+    PLAIN,
     el(
       "table",
       {},

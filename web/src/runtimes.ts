@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page that says where the model runs: a card for each runtime.
 import type { RuntimeData } from "./data.ts";
-import { card, el, link, list } from "./dom.ts";
+import { PLAIN, card, el, link, list } from "./dom.ts";
 import type { PanelOptions } from "./panels.ts";
 
 export function runtimesPanel({ data, onNode }: PanelOptions): HTMLElement {
@@ -58,5 +58,5 @@ function inTheWay(
   });
   const heads = ["versions", "what is in the way", "where"].map((title) => el("th", {}, title));
   const table = el("table", {}, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...rows));
-  return el("div", { class: "scroll" }, table);
+  return el("div", PLAIN, table);
 }

@@ -62,10 +62,16 @@ export class SearchBox {
     placeholder: "Search  ( / )",
     "aria-label": "search nodes, layers and lines",
     role: "combobox",
+    "aria-autocomplete": "list",
     "aria-expanded": "false",
     "aria-controls": "hits",
   });
-  private readonly list = el("ul", { id: "hits", class: "hits", role: "listbox" });
+  private readonly list = el("ul", {
+    id: "hits",
+    class: "hits",
+    role: "listbox",
+    "aria-label": "what was found",
+  });
   private hits: Hit[] = [];
   private at = 0;
 
@@ -78,6 +84,12 @@ export class SearchBox {
     this.input.addEventListener("focus", () => this.find());
   }
 
+  // What was looked for before is replaced by what is typed.
+  start(): void {
+    this.input.focus();
+    this.input.select();
+  }
+
   private find(): void {
     this.hits = search(this.targets, this.input.value);
     this.at = 0;
@@ -88,7 +100,7 @@ export class SearchBox {
     const rows = this.hits.map((hit, i) => {
       const row = el(
         "li",
-        { role: "option", "aria-selected": String(i === this.at) },
+        { role: "option", id: `hit-${i}`, "aria-selected": String(i === this.at) },
         el("span", { class: "kind" }, hit.kind),
         el("span", {}, hit.text),
       );
@@ -98,11 +110,18 @@ export class SearchBox {
       });
       return row;
     });
-    const nothing = el("li", { class: "none" }, "nothing found");
+    const nothing = el(
+      "li",
+      { class: "none", role: "option", "aria-disabled": "true", "aria-selected": "false" },
+      "nothing found",
+    );
     this.list.replaceChildren(...(rows.length ? rows : [nothing]));
     this.list.hidden = this.input.value.trim() === "";
     this.input.setAttribute("aria-expanded", String(!this.list.hidden));
-    rows[this.at]?.scrollIntoView({ block: "nearest" });
+    const current = this.list.hidden ? undefined : rows[this.at];
+    if (current) this.input.setAttribute("aria-activedescendant", current.id);
+    else this.input.removeAttribute("aria-activedescendant");
+    current?.scrollIntoView({ block: "nearest" });
   }
 
   private take(i: number): void {
@@ -114,6 +133,7 @@ export class SearchBox {
   private close(): void {
     this.list.hidden = true;
     this.input.setAttribute("aria-expanded", "false");
+    this.input.removeAttribute("aria-activedescendant");
   }
 
   private onKey(event: KeyboardEvent): void {

@@ -113,6 +113,7 @@ export class Tree {
   readonly root = new Group("", "model", undefined);
   readonly leafOfNode: Leaf[] = [];
   readonly groupOfNode = new Map<number, Group>(); // of nodes with a body
+  private readonly functions = new Map<string, Group>(); // by domain and name
   readonly producer = new Map<number, number>(); // by value
   readonly consumers = new Map<number, number[]>();
   private readonly groups = new Map<string, Group>();
@@ -152,6 +153,17 @@ export class Tree {
     return leaf;
   }
 
+  // The function that a node calls.
+  functionOf(node: NodeData): Group | undefined {
+    return this.functions.get(node.domain ? `${node.domain}.${node.op}` : node.op);
+  }
+
+  // The nodes that call a function; none where the group is not one.
+  callsOf(group: Group): number[] {
+    if (![...this.functions.values()].includes(group)) return [];
+    return this.data.nodes.flatMap((node, i) => (this.functionOf(node) === group ? [i] : []));
+  }
+
   neighbours(node: number): number[] {
     const own = this.data.nodes[node];
     const before = own?.in.map((value) => this.producer.get(value)) ?? [];
@@ -167,6 +179,7 @@ export class Tree {
       if (graph.kind === "function") {
         const group = this.child(this.root, `function ${graph.name}`);
         group.layer = false;
+        this.functions.set(graph.name, group);
         bodies.set(i, group);
       }
     });

@@ -17,6 +17,8 @@ before(async () => {
 });
 after(() => browser?.close());
 
+const REST = 250; // by then the graph has drawn what it puts off while it moves
+
 interface Look {
   width?: number;
   height?: number;
@@ -92,6 +94,17 @@ test("a node shows its source line and what is known of it", async () => {
   assert.match(await details.innerText(), /stands for \d+ equations/);
   const lines = await page.locator(".pane.source .line.chosen").allInnerTexts();
   assert.ok(lines.some((text) => text.includes("jax.nn.softmax(scores")));
+  const attention = page.locator(".box", { hasText: "Attention" });
+  const before = await attention.boundingBox();
+  await page.mouse.move(1100, 700); // from below the card
+  await page.mouse.down();
+  await page.mouse.move(900, 640, { steps: 4 });
+  await page.mouse.up();
+  await page.waitForTimeout(REST);
+  const moved = await attention.boundingBox();
+  assert.ok(before && moved && Math.abs(before.x - moved.x - 200) < 2);
+  assert.ok(await details.isVisible());
+  await page.screenshot({ path: join(folder, "node.png") });
   await press(page, "Escape");
   assert.equal(await details.isVisible(), false);
   await finish(page);
@@ -151,6 +164,48 @@ test("layers open and close, and keys walk the graph", async () => {
   await press(page, "Enter");
   await page.waitForSelector(".group.open");
   await finish(page, "layers");
+});
+
+test("functions and loops open and close, and a call leads to its function", async () => {
+  const page = await open("functions.html");
+  const group = (key: string) => page.locator(`.graph .group[data-key="g/${key}"]`);
+  const toggle = async (key: string) => {
+    await group(key).locator("[data-toggle]").click();
+    await drawn(page);
+  };
+  const calls = page.locator(".details .links button");
+  const boxes = () => page.locator(".graph .box .op").allTextContents();
+  await press(page, "4");
+  await press(page, "c");
+  assert.ok(!(await boxes()).includes("Tanh"));
+  await toggle("Scan#3");
+  assert.ok((await boxes()).includes("Tanh"));
+  await toggle("Scan#3");
+  assert.ok(!(await boxes()).includes("Tanh"));
+
+  const inFunction = "Gelu";
+  assert.ok(!(await boxes()).includes(inFunction));
+  await toggle("blocks");
+  await page.locator(".graph .box", { hasText: "blocks" }).first().click();
+  await drawn(page);
+  await page.locator(".details button", { hasText: "open the function" }).click();
+  await drawn(page);
+  assert.equal(await group("function custom.blocks").count(), 1);
+  assert.match(
+    (await group("function custom.blocks").getAttribute("class")) ?? "",
+    /open.*current/,
+  );
+  await press(page, "e");
+  assert.ok((await boxes()).includes(inFunction));
+  await page.screenshot({ path: join(folder, "functions.png") });
+
+  assert.equal(await calls.count(), 2);
+  await calls.nth(1).click();
+  await drawn(page);
+  assert.match(await page.locator(".details h3").innerText(), /blocks/);
+  await toggle("function custom.blocks");
+  assert.ok(!(await boxes()).includes(inFunction));
+  await finish(page);
 });
 
 test("keys walk the lines of a pane", async () => {
@@ -320,8 +375,14 @@ async function complaints(page: Page): Promise<string[]> {
     interface Found {
       violations: { id: string; nodes: { html: string }[] }[];
     }
-    const { run } = (window as unknown as { axe: { run: () => Promise<Found> } }).axe;
-    const { violations } = await run();
+    type Run = (context: { exclude: string[] }) => Promise<Found>;
+    const { run } = (window as unknown as { axe: { run: Run } }).axe;
+    const alike = [
+      ".line:nth-child(n + 9):not(.chosen)",
+      "tbody tr:nth-child(n + 9)",
+      ".graph svg",
+    ];
+    const { violations } = await run({ exclude: alike });
     return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 160)}`);
   });
 }
@@ -352,16 +413,17 @@ test("axe-core finds nothing in any tab, light and dark, wide and narrow", async
 
 test("the tab key reaches every control, and the focus can be seen", async () => {
   const page = await open("vit.html");
-  await page.locator(".box").first().click();
-  await page.evaluate(() => (document.activeElement as HTMLElement).blur());
+  await page.locator(".box", { hasText: "Reshape" }).first().click();
   const reached = new Set<string>();
   for (let i = 0; i < 60; i++) {
     await page.keyboard.press("Tab");
     const [name, outline] = await page.evaluate(() => {
       const element = document.activeElement as HTMLElement;
+      if (element === document.body) return ["the end", ""] as const;
       const label = element.getAttribute("aria-label") ?? element.textContent ?? "";
       return [label, getComputedStyle(element).outlineStyle] as const;
     });
+    if (name === "the end") continue; // the first control is next
     assert.notEqual(outline, "none", `the focus on ${name} cannot be seen`);
     reached.add(name);
   }
@@ -429,27 +491,16 @@ test("a model of another tool shows what there is", async () => {
   await finish(page, "plain");
 });
 
-test("a page of 5,000 nodes stays usable", async () => {
-  const page = await open("large.html");
-  await press(page, "e");
-  for (let i = 0; i < 4; i++) await press(page, "e");
-  const slowest = await page.evaluate(async () => {
-    const graph = document.querySelector(".graph svg");
-    let worst = 0;
-    for (let i = 0; i < 8; i++) {
-      const start = performance.now();
-      const options = { deltaY: i < 4 ? -200 : 200, clientX: 1200, clientY: 400, bubbles: true };
-      graph?.dispatchEvent(new WheelEvent("wheel", { ...options, cancelable: true }));
-      await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-      worst = Math.max(worst, performance.now() - start);
-    }
-    return worst;
-  });
-  assert.ok(slowest < 3000, `a step of the wheel took ${slowest} ms`);
-  await finish(page, "large");
-});
+interface Cost {
+  wall: number; // milliseconds from the input to the frame that shows what became of it
+  thread: number; // those that the page's own thread computed, whatever else the machine does
+}
 
-// Milliseconds of the page's own thread: what the page costs, whatever else the machine does.
+type Action = (time: number) => Promise<void>;
+
+const milliseconds = ({ wall, thread }: Cost) =>
+  `${wall.toFixed(0)} ms (${thread.toFixed(0)} ms of its thread)`;
+
 async function thread(page: Page): Promise<() => Promise<number>> {
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
@@ -459,30 +510,146 @@ async function thread(page: Page): Promise<() => Promise<number>> {
   };
 }
 
-test("48 layers open within 2 s and react to a click within 100 ms", async (t) => {
-  const page = await browser.newPage({ viewport: { width: 1600, height: 950 } });
+// Runs in the page: remembers how long after the next input the page has drawn. What a handler puts
+// off to the next frame belongs to it; the message arrives when that frame is painted.
+function watch(kind: string): void {
+  const page = window as { reaction?: Promise<number> };
+  page.reaction = new Promise((done) => {
+    const drawnAfter = (event: Event) =>
+      requestAnimationFrame(() => {
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = () => done(performance.now() - event.timeStamp);
+        port2.postMessage("painted");
+      });
+    addEventListener(kind, drawnAfter, { capture: true, once: true });
+  });
+}
+
+// Times what the mouse and the keyboard do, at least three times. Other programs lengthen the wall time:
+// its shortest counts, and it is taken more often while it is above the limit. Of the thread's the longest
+// counts.
+async function react(
+  page: Page,
+  kind: string,
+  act: Action,
+  limit: number,
+  prepare?: Action,
+): Promise<Cost> {
+  const MOST = 10;
   const spent = await thread(page);
-  await page.goto(`file://${join(folder, "vit48.html")}`);
-  await page.waitForSelector(".graph .box, .graph .group");
-  const opened = await spent();
-  const clicks = [];
-  for (let i = 0; i < 5; i++) {
+  const cost: Cost = { wall: Infinity, thread: 0 };
+  for (let time = 0; time < 3 || (cost.wall > limit && time < MOST); time++) {
+    await prepare?.(time);
+    await page.evaluate(watch, kind);
     const before = await spent();
-    await page.evaluate(async (n) => {
-      const lines = document.querySelectorAll<HTMLElement>(".pane.source .line.linked");
-      lines[n % lines.length]?.click();
-      // The frame after the next one: everything is drawn by then.
-      await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-    }, i);
-    clicks.push((await spent()) - before);
+    await act(time);
+    const wall = await page.evaluate(() => (window as { reaction?: Promise<number> }).reaction);
+    await page.waitForTimeout(REST);
+    cost.wall = Math.min(cost.wall, wall ?? Infinity);
+    cost.thread = Math.max(cost.thread, (await spent()) - before);
   }
-  await page.close();
-  const slowest = Math.max(...clicks);
-  t.diagnostic(
-    `opens in ${opened.toFixed(0)} ms, the slowest click takes ${slowest.toFixed(0)} ms`,
+  return cost;
+}
+
+// Clicks what the selector finds, where the mouse can reach it.
+async function clickOn(page: Page, selector: string, time: number): Promise<void> {
+  const places = await page.locator(selector).evaluateAll((elements) =>
+    elements.flatMap((element) => {
+      const { left, top, width, height } = element.getBoundingClientRect();
+      const place = { x: left + Math.min(width / 2, 60), y: top + height / 2 };
+      return element.contains(document.elementFromPoint(place.x, place.y)) ? [place] : [];
+    }),
   );
-  assert.ok(opened <= 2000, `opens in ${opened} ms`);
-  assert.ok(slowest <= 100, `a click takes ${slowest} ms`);
+  const place = places[time % places.length];
+  assert.ok(place, `the mouse reaches no ${selector}`);
+  await page.mouse.click(place.x, place.y);
+}
+
+// The best of three: a page of its own for each, from the address to the drawn graph.
+async function opening(name: string): Promise<Cost> {
+  const costs: Cost[] = [];
+  for (let time = 0; time < 3; time++) {
+    const page = await browser.newPage({ viewport: { width: 1600, height: 950 } });
+    const spent = await thread(page);
+    const start = performance.now();
+    await page.goto(`file://${join(folder, name)}`);
+    await page.waitForSelector(".graph .box, .graph .group");
+    await drawn(page);
+    costs.push({ wall: performance.now() - start, thread: await spent() });
+    await page.close();
+  }
+  return {
+    wall: Math.min(...costs.map((cost) => cost.wall)),
+    thread: Math.min(...costs.map((cost) => cost.thread)),
+  };
+}
+
+// Prints what was measured, and fails for what is above its limit.
+function judge(t: { diagnostic: (text: string) => void }, limits: [string, Cost, number][]): void {
+  const slow = [];
+  for (const [what, cost, limit] of limits) {
+    t.diagnostic(`${what}: ${milliseconds(cost)}`);
+    if (Math.max(cost.wall, cost.thread) > limit) slow.push(`${what}: ${milliseconds(cost)}`);
+  }
+  assert.deepEqual(slow, []);
+}
+
+test("48 layers open within 2 s and react within 100 ms", async (t) => {
+  const opened = await opening("vit48.html");
+  const page = await open("vit48.html");
+  const clicks: [string, string][] = [
+    ["a click on a source line", ".pane.source .line.linked"],
+    ["a click on a node", ".graph .box"],
+    ["a click on a group", ".graph .group.closed"],
+    ["a click that opens a group", ".graph .group.closed .sign"],
+    ["a click that closes a group", ".graph .group.open .sign"],
+  ];
+  const measured: [string, Cost, number][] = [["opening", opened, 2000]];
+  for (const [what, selector] of clicks) {
+    const act = (time: number) => clickOn(page, selector, time);
+    measured.push([what, await react(page, "click", act, 100), 100]);
+  }
+  await press(page, "/");
+  const letters = async (time: number) => page.keyboard.type("mlp"[time % 3] ?? "");
+  measured.push(["a letter of a search", await react(page, "input", letters, 100), 100]);
+  const find = async () => {
+    await press(page, "Escape");
+    await press(page, "Escape"); // nothing is chosen
+    await press(page, "/");
+    await page.keyboard.type("mlp");
+    await press(page, "ArrowDown");
+  };
+  const choice = await react(page, "keydown", () => page.keyboard.press("Enter"), 100, find);
+  measured.push(["a choice of what it finds", choice, 100]);
+  assert.ok((await page.locator(".graph .chosen").count()) > 0);
+  await finish(page);
+  judge(t, measured);
+});
+
+test("5,000 nodes open within 2 s, a level within 500 ms, and the wheel moves them within 100 ms", async (t) => {
+  const opened = await opening("large.html");
+  const page = await open("large.html");
+  await page.locator("div.graph").focus();
+  const measured: [string, Cost, number][] = [["opening", opened, 2000]];
+  for (let level = 0; level < 3; level++) {
+    const outer = async () => {
+      await press(page, "c");
+      for (let i = 0; i < level; i++) await press(page, "e");
+    };
+    const cost = await react(page, "keydown", () => page.keyboard.press("e"), 500, outer);
+    measured.push([`opening level ${level + 1}`, cost, 500]);
+  }
+  for (let i = 0; i < 2; i++) await press(page, "e");
+  await page.mouse.move(1200, 400);
+  const wheel = (by: number) => react(page, "wheel", () => page.mouse.wheel(0, by), 100);
+  await wheel(-200);
+  const elements = await page.locator(".graph svg *").count();
+  assert.ok(elements > 4000, `only ${elements} elements are drawn`);
+  t.diagnostic(`${elements} elements are drawn`);
+  measured.push(["a step of the wheel that enlarges", await wheel(-200), 100]);
+  measured.push(["a step of the wheel that shrinks", await wheel(200), 100]);
+  await finish(page, "large");
+  judge(t, measured);
 });
 
 test("the page itself is small", () => {

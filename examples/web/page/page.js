@@ -53,7 +53,10 @@ async function read() {
 
 function position(event) {
   const box = canvas.getBoundingClientRect();
-  return [((event.clientX - box.left) / box.width) * SIDE, ((event.clientY - box.top) / box.height) * SIDE];
+  return [
+    ((event.clientX - box.left) / box.width) * SIDE,
+    ((event.clientY - box.top) / box.height) * SIDE,
+  ];
 }
 
 function begin(event) {

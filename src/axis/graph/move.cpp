@@ -102,7 +102,7 @@ Range narrowed(Graph& graph, Range range) {
   while (range.along) {
     const Node& node = *range.base.node;
     std::optional<Range> below;
-    if (node.kind == Kind::kConcat && is_axis(range.base, Concat::of(node).to, *range.along)) {
+    if (node.kind == Kind::kConcat && is_axis(range.base, Concat::target(node), *range.along)) {
       below = in_piece(graph, range);
     } else if (node.kind == Kind::kSlice) {
       below = in_sliced(graph, range);

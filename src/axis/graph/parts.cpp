@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 namespace jaxport::axis {
 namespace {
@@ -13,48 +15,52 @@ constexpr std::string_view kIndex = "k", kStart = "start", kLimit = "limit", kSt
 
 std::string piece_name(std::size_t operand) { return fmt::format("{}{}", kFrom, operand); }
 
-// `role(name)` gives the labels of a role.
-template <class Role>
-Pick read_pick(const Node& node, const Role& role) {
-  return {role(kAlong), node.get<std::int64_t>(kIndex)};
-}
-
-template <class Role>
-Slice read_slice(const Node& node, const Role& role) {
-  return {role(kFrom), role(kTo), node.get<Dim>(kStart), node.get<Dim>(kLimit),
-          node.get<std::int64_t>(kStride)};
-}
-
-template <class Role>
-Concat read_concat(const Node& node, const Role& role) {
-  Concat concat{{}, role(kTo)};
-  for (std::size_t j = 0; j < node.edges.size(); ++j) concat.pieces.push_back(role(piece_name(j)));
-  return concat;
-}
-
-auto roles_of(const Node& node) {
-  return [&](std::string_view name) { return node.role(name); };
-}
-auto roles_of(Graph& graph, const Use& use) {
-  return [&](std::string_view name) { return graph.role(use, name); };
+// Labels of the node as those of the context of a use.
+void see(const Pattern& context, Labels& of_node) {
+  for (const Labels labels = std::exchange(of_node, {}); Label label : labels) {
+    of_node.insert(of_node.end(), context[label].begin(), context[label].end());
+  }
 }
 
 }  // namespace
 
-Pick Pick::of(const Node& node) { return read_pick(node, roles_of(node)); }
-Pick Pick::of(Graph& graph, const Use& use) { return read_pick(*use.node, roles_of(graph, use)); }
+Pick Pick::of(const Node& node) { return {node.role(kAlong), node.get<std::int64_t>(kIndex)}; }
+Pick Pick::of(Graph& graph, const Use& use) {
+  Pick pick = of(*use.node);
+  see(graph.context(use), pick.along);
+  return pick;
+}
 
-Slice Slice::of(const Node& node) { return read_slice(node, roles_of(node)); }
+Slice Slice::of(const Node& node) {
+  return {node.role(kFrom), node.role(kTo), node.get<Dim>(kStart), node.get<Dim>(kLimit),
+          node.get<std::int64_t>(kStride)};
+}
 Slice Slice::of(Graph& graph, const Use& use) {
-  return read_slice(*use.node, roles_of(graph, use));
+  Slice slice = of(*use.node);
+  const Pattern context = graph.context(use);
+  for (Labels* labels : {&slice.from, &slice.to}) see(context, *labels);
+  return slice;
 }
 
 Stack Stack::of(const Node& node) { return {node.role(kAlong)}; }
 Stack Stack::of(Graph& graph, const Use& use) { return {graph.role(use, kAlong)}; }
 
-Concat Concat::of(const Node& node) { return read_concat(node, roles_of(node)); }
+const Labels& Concat::target(const Node& node) { return node.role(kTo); }
+const Labels& Concat::piece(const Node& node, std::size_t j) { return node.role(piece_name(j)); }
+
+Concat Concat::of(const Node& node) {
+  Concat concat{std::vector<Labels>(node.edges.size()), target(node)};
+  for (const auto& [name, labels] : node.roles) {
+    if (name.starts_with(kFrom)) concat.pieces[std::stoul(name.substr(kFrom.size()))] = labels;
+  }
+  return concat;
+}
 Concat Concat::of(Graph& graph, const Use& use) {
-  return read_concat(*use.node, roles_of(graph, use));
+  Concat concat = of(*use.node);
+  const Pattern context = graph.context(use);
+  see(context, concat.to);
+  for (Labels& piece : concat.pieces) see(context, piece);
+  return concat;
 }
 
 std::vector<std::optional<Label>> Concat::piece_labels() const {

@@ -41,6 +41,8 @@ struct Concat {
   std::vector<Labels> pieces;
   Labels to;
   static Concat of(const Node& node);
+  static const Labels& target(const Node& node);  // one of these alone
+  static const Labels& piece(const Node& node, std::size_t j);
   static Concat of(Graph& graph, const Use& use);
   // As Graph::concat takes them.
   std::vector<std::optional<Label>> piece_labels() const;

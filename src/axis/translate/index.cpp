@@ -209,7 +209,7 @@ Views gather(Translation& t) {
     const auto at = std::ranges::find(indices, elements->along);
     if (at == indices.end()) return std::nullopt;  // another entry runs there, too
     *at = std::exchange(view.dims[axis], Labels{});
-    is_repeated[static_cast<std::size_t>(at - indices.begin())] = false;
+    is_repeated[at - indices.begin()] = false;
   }
   for (std::size_t dim = 0; dim < indices.size(); ++dim) {
     if (!is_repeated[dim] || indices[dim].empty()) continue;

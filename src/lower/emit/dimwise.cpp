@@ -35,7 +35,7 @@ Arrangement replaced(Arrangement dims, const Arrangement& from, const Arrangemen
   for (Labels& dim : dims) {
     for (Label& label : dim) {
       const auto at = std::ranges::find(from, Labels{label});
-      if (at != from.end()) label = to[static_cast<std::size_t>(at - from.begin())][0];
+      if (at != from.end()) label = to[at - from.begin()][0];
     }
   }
   return dims;
@@ -70,7 +70,7 @@ Ints order_of_dims(const Arrangement& dims, const Arrangement& in) {
 
 front::Type reordered(const front::Type& type, const Ints& order) {
   front::Type result{type.dtype, {}};
-  for (std::int64_t d : order) result.shape.push_back(type.shape[static_cast<std::size_t>(d)]);
+  for (std::int64_t d : order) result.shape.push_back(type.shape[d]);
   return result;
 }
 

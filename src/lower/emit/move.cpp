@@ -69,7 +69,7 @@ Arrangement renamed(Arrangement arrangement, Label from, std::optional<Label> to
 Dim rest_of(const Labels& dim, Label label, const Dims& sizes) {
   Dim rest = 1;
   for (Label other : dim) {
-    if (other != label) rest = rest * sizes[static_cast<std::size_t>(other)];
+    if (other != label) rest = rest * sizes[other];
   }
   return rest;
 }
@@ -176,8 +176,7 @@ void emit_pick(Emission& e, const Node& node) {
   for (Arrangement& candidate : candidates) {
     const Labels& dim = candidate[dim_with(candidate, along)];
     // A strided pick of the innermost label needs a static stride and end.
-    const bool strided = dim.size() > 1 && dim.back() == along &&
-                         node.sizes[static_cast<std::size_t>(along)].is_static() &&
+    const bool strided = dim.size() > 1 && dim.back() == along && node.sizes[along].is_static() &&
                          rest_of(dim, along, node.sizes).is_static();
     if (!strided) candidate = split_before(candidate, along);
   }
@@ -189,8 +188,7 @@ void emit_pick(Emission& e, const Node& node) {
   const std::size_t dim_index = dim_with(best, along);
   const Labels dim = best[dim_index];
   const auto physical = static_cast<std::int64_t>(dim_index);
-  const Dim rest = rest_of(dim, along, node.sizes),
-            count = node.sizes[static_cast<std::size_t>(along)];
+  const Dim rest = rest_of(dim, along, node.sizes), count = node.sizes[along];
   if (const Arrangement unit = renamed(best, along, std::nullopt);
       dim.size() == 1 && wants_unit_dim(e, node, unit)) {
     const Value part = e.op.Slice(x, e.op.ints({k}), e.op.ints({k + 1}), e.op.ints({physical}));
@@ -205,8 +203,7 @@ void emit_pick(Emission& e, const Node& node) {
                         e.op.ints({physical}), e.op.ints({count.value()}));
   } else if (rest.is_static() && picks_all(e.plan.facts, node)) {
     const Ints parts(static_cast<std::size_t>(count.value()), rest.value());
-    result = e.op.call_n("Split", {x, e.op.ints(parts)}, parts.size(),
-                         {{"axis", physical}})[static_cast<std::size_t>(k)];
+    result = e.op.call_n("Split", {x, e.op.ints(parts)}, parts.size(), {{"axis", physical}})[k];
   } else {
     Dims shape = x.shape();
     shape[dim_index] = rest;
@@ -243,7 +240,7 @@ void emit_slice(Emission& e, const Node& node) {
     return e.values.define(node, parts[tiling->mine], result);
   }
   Dims shape = x.shape();
-  shape[dim_index] = to ? node.sizes[static_cast<std::size_t>(*to)] * rest : rest;
+  shape[dim_index] = to ? node.sizes[*to] * rest : rest;
   Values in{x, e.shapes.dim(part.start * rest), end_of(e, node, rest), e.op.ints({physical})};
   if (part.stride != 1) in.push_back(e.op.ints({part.stride}));
   e.values.define(node, e.op.call_with_shape("Slice", in, {}, shape), result);
@@ -344,8 +341,8 @@ bool rename_pieces(Layout& layout, const Labels& labels, const AxisPieces& from,
                    const AxisPieces& to) {
   auto rename = [&](AxisPiece& piece) {
     return std::ranges::any_of(labels, [&](Label label) {
-      const AxisPiece& whole = from[static_cast<std::size_t>(label)];
-      const AxisPiece& target = to[static_cast<std::size_t>(label)];
+      const AxisPiece& whole = from[label];
+      const AxisPiece& target = to[label];
       const auto inner = exact_div(piece.stride, whole.stride);
       if (!inner || !overlap(piece, whole) ||
           !exact_div(whole.stride * whole.size, piece.stride * piece.size)) {
@@ -377,7 +374,7 @@ void emit_relayout(Emission& e, const Node& node) {
     for (Label label : out) {
       units.push_back(mine.has(label) ? Labels{label} : Labels{});
       singles.push_back({label});
-      shape.push_back(node.sizes[static_cast<std::size_t>(label)]);
+      shape.push_back(node.sizes[label]);
     }
     const Value small = e.values.bring(edge, node.sizes, units);
     return e.values.define(node, e.shapes.expand(small, shape), singles);
@@ -386,7 +383,7 @@ void emit_relayout(Emission& e, const Node& node) {
   std::vector<ValueStore::Variant> seen;
   for (const ValueStore::Variant& variant : e.values.variants(edge.node)) {
     Layout layout = variant.layout, labels;
-    for (Label label : out) labels.push_back({from[static_cast<std::size_t>(label)]});
+    for (Label label : out) labels.push_back({from[label]});
     if (cut(layout, labels) && rename_pieces(layout, out, from, to)) {
       seen.push_back({variant.value, merged(layout)});
     }

@@ -29,7 +29,7 @@ Order order_of(const axis::Node& node, const Row& row) {
 Arrangement permuted(const Arrangement& arrangement, const Ints& perm) {
   if (perm.empty()) return arrangement;
   Arrangement result;
-  for (std::int64_t i : perm) result.push_back(arrangement[static_cast<std::size_t>(i)]);
+  for (std::int64_t i : perm) result.push_back(arrangement[i]);
   return result;
 }
 

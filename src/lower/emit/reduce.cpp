@@ -32,9 +32,7 @@ constexpr std::array<ReduceOp, 6> kReduceOps{{{"reduce_log_sum_exp", "ReduceLogS
 Value reduced_logical(onnx::Builder& op, const axis::Node& node, Value x, const Ints& axes,
                       bool keep) {
   // ONNX Runtime has the neutral element of numbers only.
-  const auto can_be_empty = [&](std::int64_t axis) {
-    return onnx::can_be_zero(x.shape()[static_cast<std::size_t>(axis)]);
-  };
+  const auto can_be_empty = [&](std::int64_t axis) { return onnx::can_be_zero(x.shape()[axis]); };
   if (x.dtype() == DType::kBool && std::ranges::any_of(axes, can_be_empty)) {
     return cast(reduced_logical(op, node, cast(x, DType::kU8), axes, keep), DType::kBool);
   }

@@ -17,7 +17,7 @@ std::optional<Ints> repeats_of(const Arrangement& to, const LabelSet& mine, cons
     Dim count = 1, length = 1;
     for (Label label : dim) {
       Dim& factor = mine.has(label) ? length : count;
-      factor = factor * sizes[static_cast<std::size_t>(label)];
+      factor = factor * sizes[label];
     }
     const bool is_repeated = !count.is_one();
     const bool leads = std::equal(kept.begin(), kept.end(), dim.begin());
@@ -58,7 +58,7 @@ std::optional<Dims> tiles_of(const Arrangement& to, const LabelSet& mine, const 
     const Labels kept = mine.keep(dim);
     Dim count = 1;
     for (Label label : dim) {
-      if (!mine.has(label)) count = count * sizes[static_cast<std::size_t>(label)];
+      if (!mine.has(label)) count = count * sizes[label];
     }
     const bool trails = std::equal(kept.rbegin(), kept.rend(), dim.rbegin());
     if (!count.is_one() && !trails) return std::nullopt;

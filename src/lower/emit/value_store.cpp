@@ -19,16 +19,15 @@ using onnx::Value;
 namespace {
 
 bool is_static(const Arrangement& arrangement, const Dims& sizes) {
-  return std::ranges::all_of(axis::flatten(arrangement), [&](Label label) {
-    return sizes[static_cast<std::size_t>(label)].is_static();
-  });
+  return std::ranges::all_of(axis::flatten(arrangement),
+                             [&](Label label) { return sizes[label].is_static(); });
 }
 
 Dims shape_of(const Arrangement& arrangement, const Dims& sizes) {
   Dims shape;
   for (const Labels& labels : arrangement) {
     Dim& size = shape.emplace_back(1);
-    for (Label label : labels) size = size * sizes[static_cast<std::size_t>(label)];
+    for (Label label : labels) size = size * sizes[label];
   }
   return shape;
 }

@@ -43,12 +43,11 @@ onnx::Value Weights::stored(const axis::Edge& edge, const Dims& sizes, const Arr
     std::int64_t extent = 1;
     const bool repeat = full || mine.has_any(labels);
     for (Label label : labels) {
-      const AxisPiece& piece = pieces[static_cast<std::size_t>(label)];
+      const AxisPiece& piece = pieces[label];
       if (piece.axis < 0 && !repeat) continue;
-      view.sizes.push_back(sizes[static_cast<std::size_t>(label)].value());
+      view.sizes.push_back(sizes[label].value());
       view.strides.push_back(piece.axis < 0 ? 0
-                                            : source.strides[static_cast<std::size_t>(piece.axis)] *
-                                                  piece.stride.value());
+                                            : source.strides[piece.axis] * piece.stride.value());
       extent *= view.sizes.back();
     }
     shape.push_back(extent);

@@ -20,7 +20,7 @@ class LabelSet {
     for (auto label : labels) in_[label] = 1;
   }
   bool empty() const { return std::ranges::find(in_, 1) == in_.end(); }
-  bool has(axis::Label label) const { return in_[static_cast<std::size_t>(label)] != 0; }
+  bool has(axis::Label label) const { return in_[label] != 0; }
   bool has_all(const axis::Labels& labels) const;
   bool has_any(const axis::Labels& labels) const;
   bool has_part(const axis::Labels& labels) const { return has_any(labels) && !has_all(labels); }

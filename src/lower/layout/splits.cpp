@@ -68,7 +68,7 @@ class Cutter {
       const Labels& labels = edge.axes[axis];
       Dim stride = 1;
       for (std::size_t i = labels.size(); i-- > 1;) {
-        stride = stride * sizes[static_cast<std::size_t>(labels[i])];
+        stride = stride * sizes[labels[i]];
         cut_axis(axis, stride);
       }
     }
@@ -83,7 +83,7 @@ class Cutter {
       parts[label] = {static_cast<Label>(label)};  // the outermost part keeps the name
       Dim end = node_.sizes[label];
       for (const Dim& at : cuts_[label]) {
-        cut->sizes[static_cast<std::size_t>(parts[label].back())] = *exact_div(end, at);
+        cut->sizes[parts[label].back()] = *exact_div(end, at);
         parts[label].push_back(static_cast<Label>(cut->sizes.size()));
         cut->sizes.push_back(at);
         end = at;
@@ -93,7 +93,7 @@ class Cutter {
       for (Labels& labels : pattern) {
         Labels finer;
         for (Label label : labels) {
-          const Labels& some = parts[static_cast<std::size_t>(label)];
+          const Labels& some = parts[label];
           finer.insert(finer.end(), some.begin(), some.end());
         }
         labels = std::move(finer);

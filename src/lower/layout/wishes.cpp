@@ -89,9 +89,8 @@ MaybeWish pick_wish(const Node& node, const MaybeWish& own) {
 
 MaybeWish concat_wish(const Node& node, std::size_t i, const MaybeWish& own) {
   if (!own) return std::nullopt;
-  const axis::Concat concat = axis::Concat::of(node);
-  const Label to = concat.to[0];
-  const Labels& piece = concat.pieces[i];
+  const Label to = axis::Concat::target(node)[0];
+  const Labels& piece = axis::Concat::piece(node, i);
   const LabelSet mine(node.sizes.size(), node.edges[i].axes);
   Arrangement dims;
   for (const Labels& dim : own->dims) {
@@ -168,13 +167,13 @@ std::optional<Arrangement> seen_by(const Node& operand, const Arrangement& dims,
     Labels dim;
     bool any = false;
     for (Label label : labels) {
-      const AxisPiece& piece = pieces[static_cast<std::size_t>(label)];
+      const AxisPiece& piece = pieces[label];
       if (piece.axis < 0) continue;
       any = true;
-      const Labels& product = operand.out[static_cast<std::size_t>(piece.axis)];
+      const Labels& product = operand.out[piece.axis];
       for (Label mine : product) {
         if (seen.has(mine)) continue;
-        if (product.size() > 1 && !overlap(piece, own[static_cast<std::size_t>(mine)])) continue;
+        if (product.size() > 1 && !overlap(piece, own[mine])) continue;
         seen.add({mine});
         dim.push_back(mine);
       }

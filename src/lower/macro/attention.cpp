@@ -64,7 +64,7 @@ bool made_by_weight(const Use& operand, Label label) {
   };
   int axis = axis_of(operand.labels, label);
   for (int i = 0; i < kLongestWay && axis >= 0; ++i) {
-    const Label here = node->out[static_cast<std::size_t>(axis)][0];
+    const Label here = node->out[axis][0];
     if (node->kind == Kind::kContract) {
       return std::ranges::any_of(node->edges, [&](const Edge& e) {
         return e.node->kind == Kind::kConstant && axis_of(e.axes, here) >= 0;
@@ -142,7 +142,7 @@ AttentionRoles roles_in(const Labels& order, const AttentionOp& op, const Attent
   int best = -1;
   std::ptrdiff_t best_position = -1;
   for (Label label : labels.batch) {
-    if (onnx::can_be_zero(sizes[static_cast<std::size_t>(label)])) continue;
+    if (onnx::can_be_zero(sizes[label])) continue;
     const int score = head_score(op, label);
     auto found = std::ranges::find(order, label);
     const std::ptrdiff_t position = found == order.end() ? -1 : found - order.begin();

@@ -19,7 +19,7 @@ void emit_eye(Emission& e, const Node& node) {
   const Labels order =
       wanted_order(e, node, LabelSet(node.sizes.size(), natural)).value_or(natural);
   Dims shape;
-  for (Label label : order) shape.push_back(node.sizes[static_cast<std::size_t>(label)]);
+  for (Label label : order) shape.push_back(node.sizes[label]);
   const bool is_whole = node.dtype == DType::kI32 || node.dtype == DType::kI64;
   const DType dtype = node.dtype == DType::kF64 || is_whole ? node.dtype : DType::kF32;
   const Value zeros = e.op.call_with_shape("ConstantOfShape", {e.shapes.shape(shape)}, {}, shape);

@@ -58,7 +58,7 @@ Labels cut_axis(const NormOp& op) {
 Labels any_channel(const NormOp& op, const Dims& sizes) {
   const Labels outside = without(op.x.flat(), op.along);
   for (auto label = outside.rbegin(); label != outside.rend(); ++label) {
-    if (sizes[static_cast<std::size_t>(*label)].is_static()) return {*label};
+    if (sizes[*label].is_static()) return {*label};
   }
   return {};
 }
@@ -265,7 +265,7 @@ MaybeWish norm_wish(const Node& node, std::size_t i, const MaybeWish& own) {
 bool has_scale(const NormOp& op, const Dims& sizes) {
   const Labels given = op.scale.flat();
   return std::ranges::all_of(op.along, [&](Label label) {
-    return axis::contains(given, label) || sizes[static_cast<std::size_t>(label)].is_static();
+    return axis::contains(given, label) || sizes[label].is_static();
   });
 }
 

@@ -78,7 +78,7 @@ Arrangement after_resize(Arrangement dims, const Axes& axes) {
 }
 
 onnx::Args attributes(const ResizeOp& op, const Dims& sizes) {
-  const auto size = [&](Label label) { return sizes[static_cast<std::size_t>(label)].value(); };
+  const auto size = [&](Label label) { return sizes[label].value(); };
   if (op.is_nearest()) {
     // ONNX Runtime has a fast way for twice the size, in this spelling.
     const bool repeats = std::ranges::all_of(
@@ -113,7 +113,7 @@ void emit_resize(Emission& e, const Node& node) {
     for (const ResizeOp::Axis& axis : op.axes) {
       if (best[i] != Labels{axis.from}) continue;
       dims.push_back(static_cast<std::int64_t>(i));
-      sizes.push_back(node.sizes[static_cast<std::size_t>(axis.to)].value());
+      sizes.push_back(node.sizes[axis.to].value());
     }
   }
   onnx::Args args = attributes(op, node.sizes);
@@ -138,7 +138,7 @@ bool is_slow(const Node& node, const Preferences& preferences) {
   if (!op.antialias) return true;
   Dim length = 0, elements = 1;
   for (const ResizeOp::Axis& axis : op.axes) {
-    length = length + node.sizes[static_cast<std::size_t>(axis.from)];
+    length = length + node.sizes[axis.from];
   }
   for (std::size_t axis = 0; axis < node.out.size(); ++axis) {
     if (node.axis_size(axis).is_static()) elements = elements * node.axis_size(axis);

@@ -48,8 +48,8 @@ std::optional<int> shifted_by(Graph& graph, const Use& use, std::string_view nam
 
 }  // namespace
 
-Use sign_test(Graph& graph, const Use& use, int opset) {
-  const Use x = opset < 26 ? tested_for_sign(graph, use) : Use{};
+Use sign_test(Graph& graph, const Use& use, const Options& options) {
+  const Use x = options.opset < 26 ? tested_for_sign(graph, use) : Use{};
   if (x && is_whole(graph, x)) return compared("lt", x, 0);
   return x ? graph.pointwise(kHasSignBit, {x}, DType::kBool) : signed_magnitude(graph, use);
 }

@@ -82,11 +82,11 @@ Use unreversed(Graph& graph, Use kernel, axis::Pattern space) {
 // from the axis of the features, which another kernel may have as a part of one.
 Use reversed(Graph& graph, const Kernel& kernel, const Node& conv, const ConvParams& params) {
   const Ints& order = params.rhs;
-  const Labels& features = kernel.dims[static_cast<std::size_t>(order[0])];
+  const Labels& features = kernel.dims[order[0]];
   axis::Pattern space;
   Ints dims;
   for (std::size_t i = 2; i < order.size(); ++i) {
-    const Labels& labels = kernel.dims[static_cast<std::size_t>(order[i])];
+    const Labels& labels = kernel.dims[order[i]];
     if (labels.empty()) continue;
     space.push_back(labels);
     dims.push_back(order[i]);

@@ -63,19 +63,26 @@ class Walk {
     if (depth == 0 || ++seen_ > kMostFacts) return false;
     if (node.kind == Kind::kIota) return true;
     if (moves_elements(node)) {
-      const auto parts = graph_.children(use);
-      return std::ranges::all_of(
-          parts, [&](const Use& part) { return part && is_whole(part, depth - 1); });
+      const auto parts = operands(use);
+      return std::ranges::all_of(parts, [&](const Use& part) { return is_whole(part, depth - 1); });
     }
     return node.is(Kind::kPointwise, "convert_element_type") &&
            !is_float(node.edges[0].node->dtype) && !is_complex(node.edges[0].node->dtype);
   }
 
  private:
+  // The operands in the context of `use`, or, where a kRelayout cuts axes elsewhere, each over
+  // labels of its own: what holds for all elements holds in any order.
+  std::vector<Use> operands(const Use& use) {
+    std::vector<Use> found = graph_.children(use);
+    if (!found.empty()) return found;
+    for (const axis::Edge& edge : use.node->edges) found.push_back(graph_.self(edge.node));
+    return found;
+  }
+
   bool all_never_nan(const Use& use, int depth) {
-    return std::ranges::all_of(graph_.children(use), [&](const Use& operand) {
-      return operand && is_never_nan(operand, depth);
-    });
+    return std::ranges::all_of(operands(use),
+                               [&](const Use& operand) { return is_never_nan(operand, depth); });
   }
 
   // x where it is a number, and something else that is none of NaN where x is NaN.
@@ -108,6 +115,23 @@ bool moves_elements(const Node& node) {
 bool is_never_nan(Graph& graph, const Use& use) { return Walk(graph).is_never_nan(use); }
 bool is_whole(Graph& graph, const Use& use) { return Walk(graph).is_whole(use); }
 
+namespace {
+
+Use marked_with(Graph& graph, const Use& use, const char* mark) {
+  auto marked = std::make_shared<axis::PrimInfo>(*use.node->prim);
+  front::set(marked->eqn.attrs, mark, true);
+  return {graph.prim(marked, graph.children(use))[use.node->result].node, use.labels};
+}
+
+}  // namespace
+
+Use order_with_signs(Graph& graph, const Use& use) {
+  if (!use.node->is(Kind::kPrim, "top_k")) return {};
+  const axis::PrimInfo& info = *use.node->prim;
+  if (front::find(info.eqn.attrs, "signed_zeros") || !is_float(info.in[0].dtype)) return {};
+  return marked_with(graph, use, "signed_zeros");
+}
+
 Use order_without_nan(Graph& graph, const Use& use) {
   constexpr std::array<std::string_view, 5> kOrders{"approx_top_k", "argmax", "argmin", "sort",
                                                     "top_k"};
@@ -115,15 +139,13 @@ Use order_without_nan(Graph& graph, const Use& use) {
     return {};
   const axis::PrimInfo& info = *use.node->prim;
   if (front::find(info.eqn.attrs, "no_nan") || !is_float(info.in[0].dtype)) return {};
-  std::vector<Use> operands = graph.children(use);
+  const std::vector<Use> operands = graph.children(use);
   const std::size_t keys =
       info.eqn.primitive == "sort" ? front::SortParams::read(info.eqn).keys : 1;
   for (std::size_t i = 0; i < keys; ++i) {
     if (!is_never_nan(graph, operands[i])) return {};
   }
-  auto marked = std::make_shared<axis::PrimInfo>(info);
-  front::set(marked->eqn.attrs, "no_nan", true);
-  return {graph.prim(marked, std::move(operands))[use.node->result].node, use.labels};
+  return marked_with(graph, use, "no_nan");
 }
 
 namespace {

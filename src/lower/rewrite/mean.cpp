@@ -88,12 +88,12 @@ Use mean(Graph& graph, const Use& use, const axis::UseCounts& uses) {
   return graph.reduce("reduce_mean", x, over, use.node->dtype);
 }
 
-Use window_mean(Graph& graph, const Use& use, const axis::UseCounts& uses, int opset) {
+Use window_mean(Graph& graph, const Use& use, const axis::UseCounts& uses, const Options& options) {
   const Quotient q = quotient_of(graph, use);
   if (!q.sum || !q.sum.node->is(Kind::kPrim, "reduce_window_sum") || uses[q.sum.node] > 1)
     return {};
   const axis::PrimInfo& sum = *q.sum.node->prim;
-  if (!can_average(sum.eqn, sum.in[0], opset)) return {};
+  if (!can_average(sum.eqn, sum.in[0], options.opset)) return {};
   const bool counts_padding = is_count(graph, q, volume(window_of(sum.eqn)));
   if (!counts_padding && !divides_by_elements(graph, q)) return {};
   auto info = std::make_shared<axis::PrimInfo>(sum);

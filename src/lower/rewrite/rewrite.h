@@ -24,7 +24,7 @@ axis::Use conv_transpose(axis::Graph& graph, const axis::Use& use, const Options
 // A sum of windows divided by the number of their elements, with or without those of the padding:
 // the primitive reduce_window_mean.
 axis::Use window_mean(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses,
-                      int opset);
+                      const Options& options);
 
 // A gather of single elements or of whole dims, with indices that are inside: gather_inside, and a
 // select where JAX fills what is outside.
@@ -44,6 +44,9 @@ axis::Use exact_sigmoid(axis::Graph& graph, const axis::Use& use);
 // An argmax, a sort or a top_k of floats of which none is NaN, marked with "no_nan".
 axis::Use order_without_nan(axis::Graph& graph, const axis::Use& use);
 
+// A top_k of floats marked with "signed_zeros": it takes -0 for less than 0.
+axis::Use order_with_signs(axis::Graph& graph, const axis::Use& use);
+
 // expm1 and log1p of whole numbers as exp and log: none of them is so small that a sum with 1 would
 // lose its digits. The same for expm1(x) + c where c is 1 or more, as in derivatives.
 axis::Use plain_exponential(axis::Graph& graph, const axis::Use& use, const axis::UseCounts& uses);
@@ -57,7 +60,7 @@ axis::Use sizes_side_by_side(axis::Graph& graph, const axis::Use& use);
 
 // |x| with the sign bit of another float as a product; before opset 26 the bit is tested by
 // arithmetic.
-axis::Use sign_test(axis::Graph& graph, const axis::Use& use, int opset);
+axis::Use sign_test(axis::Graph& graph, const axis::Use& use, const Options& options);
 // x << a | y >> b of parts that do not meet: ONNX Runtime takes 0.6 to 0.7 of the time for a
 // product and a sum.
 axis::Use rotation(axis::Graph& graph, const axis::Use& use);

@@ -15,17 +15,14 @@ raise::RecurrentAttrs attrs_of(const front::Eqn& eqn) {
   return raise::read_attrs<raise::RecurrentAttrs>(eqn.attrs);
 }
 
-// "gru" is GRU.
-std::string op_of(std::string_view primitive) {
-  std::string op(primitive);
-  for (char& letter : op) letter = static_cast<char>(letter - 'a' + 'A');
-  return op;
+std::string_view op_of(std::string_view primitive) {
+  return std::ranges::find(raise::kRecurrentOps, primitive, &raise::RecurrentOp::name)->onnx;
 }
 
 // The operands of the primitive are w, r, b, the states and x; its results the states and y.
 Results recurrent(Ctx& c) {
   const raise::RecurrentAttrs attrs = attrs_of(c.eqn());
-  const std::string op = op_of(c.eqn().primitive);
+  const std::string_view op = op_of(c.eqn().primitive);
   const std::size_t states = c.result_count() - 1;
   Values in{c.operands().back(), c.in(0), c.in(1), c.in(2)};
   if (!attrs.starts_at_zero) {
@@ -59,9 +56,9 @@ Results recurrent(Ctx& c) {
 }
 
 constexpr Row kRecurrentRows[] = {
-    {raise::kRecurrent[0], recurrent},
-    {raise::kRecurrent[1], recurrent},
-    {raise::kRecurrent[2], recurrent},
+    {raise::kGru.name, recurrent},
+    {raise::kLstm.name, recurrent},
+    {raise::kRnn.name, recurrent},
 };
 static_assert(std::ranges::is_sorted(kRecurrentRows, {}, &Row::primitive));
 

@@ -20,6 +20,19 @@ Values keys_of(Builder& op, const Value& x) {
   return {where(nan, kInfinity, finite)};
 }
 
+// The same for an order where -0 comes before 0, which the sign of 1 / x tells. A zero of either
+// sign has room between it and the smallest of the narrower floats.
+Values signed_keys_of(Builder& op, const Value& x) {
+  const Value nan = op.IsNaN(x);
+  if (x.dtype() == DType::kF64) {
+    return {cast(nan, DType::kI32), where(nan, 0, x), cast(reciprocal(x) > 0, DType::kI32)};
+  }
+  const Value wide = cast(x, DType::kF64);
+  const Value zero = clip(reciprocal(wide), -1e-300, 1e-300);
+  const Value number = where(abs(wide) > 0, clip(wide, -1e300, 1e300), zero);
+  return {where(nan, kInfinity, number)};
+}
+
 struct Direction {
   std::int64_t axis;
   bool largest_first;
@@ -114,15 +127,19 @@ Results first_of(Ctx& c, const Value& x, const Dim& k, const Direction& order) {
 }
 
 // top_k orders floats by their bits: -NaN, -inf, …, -0, 0, …, inf, NaN. ONNX sees them from opset
-// 26 on; before it the signs of zeros and of NaNs do not count.
+// 26 on; before it the signs of NaNs do not count, and those of zeros in exact models only.
 Results top_k(Ctx& c) {
   auto [x] = c.in<1>();
   const Dim k = front::get_dim(c.eqn(), "k");
   const auto axis =
       c.has("axis") ? c.param<std::int64_t>("axis") : static_cast<std::int64_t>(x.rank()) - 1;
   const Direction order{axis, true};
-  if (!is_float(x.dtype()) || c.op.opset() < 26) return first_of(c, x, k, order);
-  const Values found = first_by(c, c.op, x, {total_order(c, x)}, k, order);
+  const bool has_bits = c.op.opset() >= 26;
+  if (!is_float(x.dtype()) || !(has_bits || c.has("signed_zeros"))) {
+    return first_of(c, x, k, order);
+  }
+  const Values keys = has_bits ? Values{total_order(c, x)} : signed_keys_of(c.op, x);
+  const Values found = first_by(c, c.op, x, keys, k, order);
   return Values{found[0], cast(found[1], c.out_type(1).dtype)};
 }
 

@@ -149,7 +149,7 @@ struct Algebra {
     const double scale = polynomial.front().value;
     Generator wanted{GeneratorKind::kExp, {}};
     for (const Term& term : polynomial) {
-      wanted.of[static_cast<std::size_t>(term.power)] = term.value / scale;
+      wanted.of[term.power] = term.value / scale;
     }
     if (!take_generator(piece, wanted) || value == 0) return Form::unknown(piece);
     return form(piece, {{0, scale, value, value * (1 + size)}});

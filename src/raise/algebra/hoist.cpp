@@ -100,7 +100,7 @@ std::optional<Hoist::Moved> Hoist::remade(const Node& node, int depth) {
   for (const Dim& size : node.sizes) at.push_back(outer_.label(size));
   auto outside_of = [&](const Labels& labels) {
     Labels result;
-    for (Label label : labels) result.push_back(at[static_cast<std::size_t>(label)]);
+    for (Label label : labels) result.push_back(at[label]);
     return result;
   };
   std::vector<Use> operands;

@@ -53,7 +53,7 @@ bool gives(const Kernel& kernel, bool antialias, const Tensor& weights) {
   for (std::int64_t j = 0; j < to; ++j) {
     const std::vector<double> want = column(kernel, place(j, from, to), from, stretch);
     for (std::int64_t i = 0; i < from; ++i) {
-      const double w = want[static_cast<std::size_t>(i)], off = weights.at(i * to + j) - w;
+      const double w = want[i], off = weights.at(i * to + j) - w;
       if (!(std::abs(off) <= Preferences::kResizeError + rounding * std::abs(w))) return false;
     }
   }

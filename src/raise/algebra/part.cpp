@@ -18,8 +18,8 @@ Opened opened(Graph& graph, const Use& use, Label piece) {
   const auto axis = std::ranges::find(use.labels, Labels{piece});
   if (axis == use.labels.end()) return {};
   Labels product;
-  for (Label label : use.node->out[static_cast<std::size_t>(axis - use.labels.begin())]) {
-    product.push_back(graph.label(use.node->sizes[static_cast<std::size_t>(label)]));
+  for (Label label : use.node->out[axis - use.labels.begin()]) {
+    product.push_back(graph.label(use.node->sizes[label]));
   }
   return {graph.child(renamed(use, piece, product), 0), product};
 }

@@ -34,8 +34,8 @@ std::vector<OpRow> all_rows() {
   for (const Activation& activation : activations()) {
     rows.push_back({activation.name, axis::Kind::kPointwise, expand_activation});
   }
-  for (std::string_view name : kRecurrent) {
-    rows.push_back({name, axis::Kind::kPrim, expand_recurrent});
+  for (const RecurrentOp& op : kRecurrentOps) {
+    rows.push_back({op.name, axis::Kind::kPrim, expand_recurrent});
   }
   std::ranges::sort(rows, {}, &OpRow::name);
   return rows;

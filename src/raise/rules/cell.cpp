@@ -228,11 +228,11 @@ class Gates {
   std::string problem_;
 };
 
-CellReading miss(std::string_view rule, std::string problem) {
-  return {std::nullopt, rule, std::move(problem)};
+CellReading miss(const RecurrentOp& op, std::string problem) {
+  return {std::nullopt, op.name, std::move(problem)};
 }
 
-Cell cell_of(std::string_view op, std::vector<std::size_t> state, const Carry& h,
+Cell cell_of(const RecurrentOp& op, std::vector<std::size_t> state, const Carry& h,
              const Gates& gates) {
   return {.op = op,
           .gates = {},
@@ -297,18 +297,18 @@ CellReading read_lstm(Body& body, std::size_t index, const Carry& h, const Polyn
   const auto sum = body.polynomial_of(c->second.next);
   const auto update = sum ? update_of(*sum, c->second.state) : std::nullopt;
   if (!update || !is_logistic(output->first)) {
-    return miss("lstm", "the state is not sigmoid*c + sigmoid*tanh, or the output not its sigmoid");
+    return miss(kLstm, "the state is not sigmoid*c + sigmoid*tanh, or the output not its sigmoid");
   }
   Gates gates(body, h);
   std::vector<Gate> read;
   for (const Use& value : {update->input, output->first, update->forget, update->update}) {
     auto gate = gates.plain(value);
-    if (!gate) return miss("lstm", gates.problem());
+    if (!gate) return miss(kLstm, gates.problem());
     read.push_back(*std::move(gate));
   }
-  Cell cell = cell_of("lstm", {index, c->first}, h, gates);
+  Cell cell = cell_of(kLstm, {index, c->first}, h, gates);
   cell.gates = std::move(read);
-  return {std::move(cell), "lstm", ""};
+  return {std::move(cell), kLstm.name, ""};
 }
 
 // (1 - by)*from + by*to
@@ -344,20 +344,20 @@ CellReading read_gru(Body& body, std::size_t index, const Carry& h, const Polyno
   if (!flipped && !(blend->to == h.state)) return {};
   const Use& n = flipped ? blend->to : blend->from;
   if (!is_logistic(blend->by) || !is_tanh(n)) {
-    return miss("gru", "the gates are not sigmoid, or the new value not tanh");
+    return miss(kGru, "the gates are not sigmoid, or the new value not tanh");
   }
   Gates gates(body, h);
   const auto candidate = gates.candidate(n);
   const auto update = gates.plain(blend->by, flipped ? -1 : 1);
   const auto reset = candidate ? gates.plain(candidate->reset) : std::nullopt;
   if (!candidate || !update || !reset) {
-    return miss("gru",
+    return miss(kGru,
                 gates.problem().empty() ? "the new value has no reset gate" : gates.problem());
   }
-  Cell cell = cell_of("gru", {index}, h, gates);
+  Cell cell = cell_of(kGru, {index}, h, gates);
   cell.gates = {*update, *reset, candidate->gate};
   cell.linear_before_reset = candidate->linear_before_reset;
-  return {std::move(cell), "gru", ""};
+  return {std::move(cell), kGru.name, ""};
 }
 
 CellReading read_rnn(Body& body, std::size_t index, const Carry& h, const Polynomial& next) {
@@ -368,11 +368,11 @@ CellReading read_rnn(Body& body, std::size_t index, const Carry& h, const Polyno
   const auto gate = gates.plain(value);
   if (!gate) return {};
   const bool is_relu = is_pointwise(value, "relu");
-  if (!is_tanh(value) && !is_relu) return miss("rnn", "the activation is neither tanh nor relu");
-  Cell cell = cell_of("rnn", {index}, h, gates);
+  if (!is_tanh(value) && !is_relu) return miss(kRnn, "the activation is neither tanh nor relu");
+  Cell cell = cell_of(kRnn, {index}, h, gates);
   cell.gates = {*gate};
   cell.activation = is_relu ? "Relu" : "Tanh";
-  return {std::move(cell), "rnn", ""};
+  return {std::move(cell), kRnn.name, ""};
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 // is its input: products of x with weights, biases, or anything else.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,13 @@
 
 namespace jaxport::raise {
 
+// A recurrent op: the name of its rule and primitive, and ONNX's.
+struct RecurrentOp {
+  std::string_view name, onnx;
+};
+constexpr RecurrentOp kGru{"gru", "GRU"}, kLstm{"lstm", "LSTM"}, kRnn{"rnn", "RNN"};
+constexpr std::array kRecurrentOps{kGru, kLstm, kRnn};
+
 struct Gate {
   axis::Use input;      // over the axes of the state, or fewer
   axis::Use recurrent;  // over Cell::hidden and Cell::before
@@ -26,7 +34,7 @@ struct Gate {
 };
 
 struct Cell {
-  std::string_view op;             // "lstm", "gru", "rnn"
+  RecurrentOp op;
   std::vector<Gate> gates;         // in ONNX's order: iofc, zrh
   std::vector<std::size_t> state;  // which carries are h and, for an LSTM, c
   axis::Use next;                  // h', over `axes`
@@ -40,7 +48,7 @@ struct Cell {
 // A cell, or a remark on the one that it nearly is; neither when the body is something else.
 struct CellReading {
   std::optional<Cell> cell;
-  std::string_view rule;
+  std::string_view rule;  // empty for neither
   std::string problem;
 };
 CellReading read_cell(const axis::Node& scan);

@@ -32,7 +32,7 @@ class Step {
  public:
   Step(const Cell& cell, const RecurrentSizes& sizes)
       : rows_(static_cast<std::int64_t>(cell.gates.size()) * sizes.hidden.value()), sizes_(sizes) {
-    function_.name = cell.op;
+    function_.name = cell.op.name;
   }
 
   Quantity param(const char* name, Dims shape) {
@@ -189,8 +189,8 @@ front::Function rnn_step(Step& s, const Parameters& p, bool is_relu) {
 front::Function step_of(const Cell& cell, const RecurrentSizes& sizes) {
   Step step(cell, sizes);
   const Parameters parameters(step, cell, sizes);
-  if (cell.op == "lstm") return lstm_step(step, parameters);
-  if (cell.op == "gru") return gru_step(step, parameters, cell.linear_before_reset);
+  if (cell.op.name == kLstm.name) return lstm_step(step, parameters);
+  if (cell.op.name == kGru.name) return gru_step(step, parameters, cell.linear_before_reset);
   return rnn_step(step, parameters, cell.activation == "Relu");
 }
 
@@ -224,7 +224,7 @@ std::shared_ptr<const axis::PrimInfo> recurrent_prim(axis::Graph& graph, const a
                                                      bool starts_at_zero) {
   const auto step = std::make_shared<const front::Function>(step_of(cell, sizes));
   auto info = std::make_shared<axis::PrimInfo>();
-  info->eqn.primitive = cell.op;
+  info->eqn.primitive = cell.op.name;
   info->eqn.location = scan.prim->eqn.location;
   info->eqn.attrs = scan_attrs(scan.prim->eqn, step, cell.state.size());
   const RecurrentAttrs own{cell.activation, cell.linear_before_reset, starts_at_zero};

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX's recurrent ops in the axis graph: primitives "lstm", "gru" and "rnn", whose operands and
-// results have ONNX's dims.
+// ONNX's recurrent ops in the axis graph: primitives with the names of kRecurrentOps, whose
+// operands and results have ONNX's dims.
 //
 // Each is a scan whose body is the formula of the op, under another name: weights w, r and b are
 // its constants, h (and c) its carry, x its xs, h of every step its ys. So its decomposition is the
 // scan itself, without the parameters that it has besides those of scan.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,8 +20,6 @@ namespace jaxport::raise {
 struct RecurrentSizes {
   Dim steps, batch, input, hidden;
 };
-
-constexpr std::array<std::string_view, 3> kRecurrent{"gru", "lstm", "rnn"};
 
 struct RecurrentAttrs {
   std::string activation;            // of an rnn, as ONNX names it

@@ -224,7 +224,7 @@ Use match_recurrent(const Matcher& m, const Use& root) {
   if (cell.next.node->dtype != DType::kF32) {
     return m.miss(reading.rule, root, "the kernels compute in f32 only");
   }
-  if (cell.op == "rnn" && cell.axes.size() > 1 && m.preferences.has_slow_rnn) {
+  if (cell.op.name == kRnn.name && cell.axes.size() > 1 && m.preferences.has_slow_rnn) {
     return m.miss(reading.rule, root, "a scan over several sequences is faster");
   }
   Assembly assembly(m.graph, scan, cell);
@@ -246,9 +246,9 @@ Use match_recurrent(const Matcher& m, const Use& root) {
 
 Rules recurrent_rules() {
   static const Rule kRules[] = {
-      {"lstm", {"scan"}, match_recurrent},
-      {"gru", {"scan"}, match_recurrent},
-      {"rnn", {"scan"}, match_recurrent},
+      {kLstm.name, {"scan"}, match_recurrent},
+      {kGru.name, {"scan"}, match_recurrent},
+      {kRnn.name, {"scan"}, match_recurrent},
   };
   return kRules;
 }

@@ -41,7 +41,7 @@ std::optional<Row> row_over(const Summands& summands, const Use& x) {
       if (at == summand.factors.end()) continue;
       Summand rest = summand;
       rest.factors.erase(rest.factors.begin() + (at - summand.factors.begin()));
-      row[static_cast<std::size_t>(half)] = std::move(rest);
+      row[half] = std::move(rest);
       found |= 1 << half;
       break;
     }
