@@ -241,6 +241,14 @@ void Local::run(Graph& graph, std::span<const LocalRule> rules) {
 }
 
 std::size_t apply_rules(onnx::Model& model, std::span<const LocalRule> rules) {
+  const auto has_rule = [&](const Node& node) {
+    return node.domain.empty() && std::ranges::binary_search(rules, node.op, {}, &LocalRule::op);
+  };
+  bool found = false;
+  onnx::for_each_graph(model.graph, [&](const Graph& graph) {
+    found = found || std::ranges::any_of(graph.nodes, has_rule);
+  });
+  if (!found) return 0;
   Local local(model);
   local.run(model.graph, rules);
   local.rewriter_.finish();
