@@ -7,8 +7,9 @@ import { build } from "esbuild";
 
 const root = dirname(fileURLToPath(import.meta.url));
 const compiled = join(root, "dist", "test.mjs");
+const files = ["page", "access", "waits"].map((name) => `import "./test/${name}.ts";`);
 await build({
-  entryPoints: [join(root, "test", "page.ts")],
+  stdin: { contents: files.join("\n"), resolveDir: root, sourcefile: "tests.ts" },
   outfile: compiled,
   bundle: true,
   format: "esm",

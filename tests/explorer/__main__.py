@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the pages that web/test/page.ts drives: python -m explorer FOLDER"""
+"""Writes the pages that web/test drives: python -m explorer FOLDER"""
 
 import sys
 from pathlib import Path

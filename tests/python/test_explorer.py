@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report page: its data, the command, notebooks. web/test/page.ts drives the page itself."""
+"""The report page: its data, the command, notebooks. web/test drives the page itself."""
 
 from __future__ import annotations
 
