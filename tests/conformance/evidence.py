@@ -15,7 +15,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+
+from conformance.outcome import Outcome
 
 FILE = Path(__file__).parent / "larger_evidence.txt"
 FASTER = "faster"
@@ -43,11 +44,6 @@ class Evidence:
     nodes: tuple[int, int]  # ours and jax2onnx's, when it was shown
     detail: str
 
-    @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> Evidence:
-        ours, theirs = facts["nodes"]
-        return cls(facts["kind"], facts["change"], (ours, theirs), facts["detail"])
-
     @property
     def text(self) -> str:
         """For the page, without the case."""
@@ -65,6 +61,15 @@ class EvidenceFile:
         """The evidence for a model of this size; None where another size was looked at."""
         found = self.by_case.get(case)
         return found if found and found.nodes == nodes else None
+
+
+def of_outcome(outcome: Outcome, nodes: tuple[int, int]) -> Evidence:
+    """The evidence of a trial; nothing where it did not come to its end."""
+    facts = outcome.facts
+    if not facts:
+        return Evidence(NONE, "as given", nodes, f"the trial ended with {outcome.kind}")
+    ours, theirs = facts["nodes"]
+    return Evidence(facts["kind"], facts["change"], (ours, theirs), facts["detail"])
 
 
 def installed() -> str:

@@ -19,6 +19,7 @@ Values = Sequence[np.ndarray]
 
 AS_GIVEN = "as given"
 SIZES = (1, 5, 0)
+EMPTY = "B = 0"
 FLOATS = (
     *("nan", "inf", "-inf", "-0.0", "0.0", "1.0", "-1.0", "0.5", "2.5", "-2.5", "1e-08", "-1e-08"),
     *("0.0001", "1e-30", "-1e-30", "20.0", "-20.0", "-40.0", "100.0", "-100.0", "1e+06", "-1e+06"),
@@ -44,6 +45,8 @@ FLOAT_PAIRS = (
     *(("inf", "inf"), ("-inf", "-inf"), ("inf", "2.0"), ("-5.0", "inf"), ("5.0", "-inf")),
     *(("nan", "1.0"), ("1.0", "nan"), ("-0.0", "-1.0"), ("1e+30", "1e+30"), ("-7.5", "2.0")),
 )
+# A float and an integer: powers of two that overflow where the product does not.
+MIXED_PAIRS = (("1e-30", "140"), ("1e+30", "-140"), ("1e-200", "1100"), ("1e+200", "-1100"))
 _CHANGE = re.compile(r"x(\d*)\[(0|-1|:)\] (\*?=) (.+)")
 
 
@@ -84,6 +87,11 @@ def _together(values: Values, floats: Sequence[int]) -> Iterator[str]:
     """Changes of more than one input, and of all floats by a factor."""
     for scale in SCALES if floats else ():
         yield f"x[:] *= {scale}"
+    integers = [i for i, a in enumerate(values) if a.size and np.issubdtype(a.dtype, np.integer)]
+    for i, j in itertools.product(floats[:2], integers[:2]):
+        for lhs, rhs in MIXED_PAIRS:
+            if _fits(rhs, values[j].dtype):
+                yield f"x{i}[:] = {lhs}; x{j}[:] = {rhs}"
     for i, j in itertools.permutations(range(min(len(values), 3)), 2):
         if values[i].size and values[j].size and values[i].dtype == values[j].dtype:
             pairs = FLOAT_PAIRS if i in floats else INTEGER_PAIRS

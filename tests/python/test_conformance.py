@@ -180,6 +180,17 @@ def test_a_larger_model_needs_a_cause_and_a_trial_at_its_size() -> None:
     ]
 
 
+def test_every_larger_model_has_a_cause_and_was_tried() -> None:
+    ours, theirs = sizes.our_nodes(), sizes.read()
+    found = {case: (n, theirs.nodes(case)) for case, n in ours.items()}
+    nodes = {case: (n, their) for case, (n, their) in found.items() if their is not None}
+    causes, shown = larger.read(), evidence.read()
+    assert larger.complaints(nodes, causes, shown, ours) == []
+    assert set(causes.by_case) <= set(nodes)
+    assert set(shown.by_case) == set(causes.by_case)
+    assert {e.kind for e in shown.by_case.values()} <= {*evidence.KINDS, NONE}
+
+
 def test_lines_of_causes_name_cases() -> None:
     cases = ["q/a", "p/a", "p/a_f64", "p/b_f64"]
     assert larger.lines(cases) == ["p: a[_f64], b_f64", "q: a"]
@@ -248,9 +259,11 @@ def test_every_candidate_can_be_applied(dtype: type) -> None:
         assert [(a.shape, a.dtype) for a in new] == [(a.shape, a.dtype) for a in values]
 
 
-def model_of(nodes: str, inputs: str = "float[3] x") -> onnx.ModelProto:
+def model_of(
+    nodes: str, inputs: str = "float[3] x", outputs: str = "float[3] y"
+) -> onnx.ModelProto:
     head = '<ir_version: 10, opset_import: ["" : 23]>'
-    return onnx.parser.parse_model(f"{head} model ({inputs}) => (float[3] y) {{ {nodes} }}")
+    return onnx.parser.parse_model(f"{head} model ({inputs}) => ({outputs}) {{ {nodes} }}")
 
 
 FLOOR = "y = Floor (x)"
@@ -287,6 +300,21 @@ def of_floor() -> Program:
 def test_a_witness_is_found_where_models_differ(theirs: str, kind: str, change: str) -> None:
     found = witness.judged(of_floor(), model_of(FLOOR), model_of(theirs))
     assert (found.kind, found.change) == (kind, change)
+
+
+def test_a_model_that_ends_the_process_is_a_witness() -> None:
+    entry = {
+        "testcase": "c",
+        "callable": lambda x: jnp.einsum("bij,bkj->bik", x, x),
+        "input_shapes": [("B", 2, 3)],
+        "run_only_dynamic": True,
+    }
+    variant, _ = jax2onnx_cases._variants(entry, {})
+    ours = "t = Transpose <perm = [0, 2, 1]> (x) y = MatMul (x, t)"
+    theirs = 'y = Einsum <equation = "bij,bkj->bik"> (x, x)'
+    models = (model_of(nodes, "float[B,2,3] x", "float[B,2,2] y") for nodes in (ours, theirs))
+    found = witness.judged(jax2onnx_cases._program(variant), *models, before="B = 0")
+    assert (found.kind, found.change) == ("does not run", "B = 0")
 
 
 def test_there_is_no_witness_for_equal_models() -> None:
