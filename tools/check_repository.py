@@ -231,6 +231,14 @@ def no_loop_over_unordered() -> Iterator[Finding]:
             yield name(path), number, f"loops over unordered '{match[1]}' without 'any order'"
 
 
+def no_loop_over_part_of_temporary() -> Iterator[Finding]:
+    """Before C++23, the object that `*call()` is a part of ends before the loop begins."""
+    for path, number, _ in search(
+        r"\bfor \([^;]* : \*[\w:.]+\(", below("src/", suffixes={".cpp", ".h"})
+    ):
+        yield name(path), number, "loops over a part of a temporary object: name the object"
+
+
 def rules_are_documented() -> Iterator[Finding]:
     page = ROOT / "docs" / "raising.md"
     if not page.exists():
@@ -299,6 +307,7 @@ RULES = (
     only_tools_print,
     only_wire_knows_protobuf,
     no_loop_over_unordered,
+    no_loop_over_part_of_temporary,
     rules_are_documented,
     passes_have_text_tests,
     types_have_one_definition,

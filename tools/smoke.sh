@@ -11,8 +11,9 @@ cp "$here/smoke.py" "$folder"
 wheel=$(realpath "$wheel")
 "$python" -m venv "$folder/empty"
 hash=$(sha256sum "$wheel" | cut -d' ' -f1)
+echo "jaxport[check] @ file://$wheel --hash=sha256:$hash" >"$folder/wheel.txt"
 # What the wheel asks for beyond the lock would lack a hash, which is an error.
-for requirements in "$here/../requirements/lock/check.txt" <(echo "jaxport[check] @ file://$wheel --hash=sha256:$hash"); do
+for requirements in "$here/../requirements/lock/check.txt" "$folder/wheel.txt"; do
   "$folder/empty/bin/python" -m pip install --quiet --disable-pip-version-check --prefer-binary --no-compile \
     --require-hashes --requirement "$requirements"
 done

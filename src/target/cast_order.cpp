@@ -90,8 +90,9 @@ class Mover {
   // A Transpose of one more dim is not merged.
   void keep_apart(Graph& graph, Builder& op, const Node& transpose) const {
     op.set_origin(model_.origins[transpose.origin]);
-    std::vector<std::int64_t> order{0};
-    for (std::int64_t i : *ints_attribute(transpose, "perm")) order.push_back(i + 1);
+    Ints order = ints_attribute(transpose, "perm").value_or(Ints{});
+    for (std::int64_t& axis : order) ++axis;
+    order.insert(order.begin(), 0);
     const Value more = op.Unsqueeze(Value(&op, transpose.in[0]), op.ints({0}));
     op.Squeeze(op.Transpose(more, onnx::Args{{"perm", order}}), op.ints({0}));
     graph.nodes.back().out = transpose.out;

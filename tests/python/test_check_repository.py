@@ -71,6 +71,11 @@ def test_a_clean_tree_has_no_findings(check: Callable[..., list[str]]) -> None:
             SPDX + "std::unordered_set<int> ids;\nfor (int id : ids) use(id);\n",
             "loops over unordered 'ids'",
         ),
+        (
+            "src/low/c.cpp",
+            SPDX + "for (int i : *sizes(x)) use(i);\n",
+            "loops over a part of a temporary",
+        ),
         ("src/low/c.cpp", SPDX + "\n" * 600, "more than 600"),
         ("src/low/c.cpp", "int x;\n", "SPDX"),
         ("docs/page.md", "see /" + "home/somebody/file\n", "path of one machine"),

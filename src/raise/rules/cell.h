@@ -25,7 +25,7 @@ struct RecurrentOp {
   std::string_view name, onnx;
 };
 constexpr RecurrentOp kGru{"gru", "GRU"}, kLstm{"lstm", "LSTM"}, kRnn{"rnn", "RNN"};
-constexpr std::array kRecurrentOps{kGru, kLstm, kRnn};
+inline constexpr std::array kRecurrentOps{kGru, kLstm, kRnn};
 
 struct Gate {
   axis::Use input;      // over the axes of the state, or fewer
