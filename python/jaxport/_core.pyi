@@ -120,6 +120,14 @@ def explore(module: Module, choices: dict, lowerings: dict) -> str:
 def newest_opset(target: str) -> int:
     """The newest opset that a target runs."""
 
+def kernel_table() -> str:
+    """The version of ONNX Runtime whose kernels the compiler knows."""
+
+def knows(primitive: str) -> bool:
+    """
+    Whether the compiler has a translation or, at some opset, a lowering for a primitive.
+    """
+
 def calls() -> list[str]:
     """The primitives that only call a nested jaxpr."""
 
@@ -131,14 +139,6 @@ def parameters(primitive: str) -> str | None:
 def meaningless_parameters() -> list[str]:
     """
     Parameters of any primitive that cannot change the numbers of a result on one device.
-    """
-
-def kernel_table() -> str:
-    """The version of ONNX Runtime whose kernels the compiler knows."""
-
-def knows(primitive: str) -> bool:
-    """
-    Whether the compiler has a translation or, at some opset, a lowering for a primitive.
     """
 
 def unfulfilled(model: bytes | str | os.PathLike, expectation: str) -> str:

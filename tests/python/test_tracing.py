@@ -2,8 +2,6 @@
 """JAX traces a function once, however it is converted: tracing takes longer than all the rest."""
 
 import gc
-import subprocess
-import sys
 
 import jax.numpy as jnp
 import pytest
@@ -70,21 +68,6 @@ def test_a_module_is_traced_once_unless_its_state_becomes_inputs(options, times)
 
     jaxport.to_onnx(Block(), [("B", 4)], **options)
     assert len(calls) == times
-
-
-TRACED_BEFORE = """
-import jax, jaxport
-calls = []
-jitted = jax.jit(lambda x: calls.append(x) or x)
-jitted(jax.numpy.ones((2, 3)))
-jaxport.to_onnx(jitted, [(2, 3)])
-assert len(calls) == 1, calls
-"""
-
-
-def test_what_jax_traced_before_is_not_traced_again():
-    """In a process of its own: what other tests set decides whether JAX's cache is asked."""
-    subprocess.run([sys.executable, "-c", TRACED_BEFORE], check=True, timeout=120)
 
 
 def test_no_collection_falls_due_in_a_compilation(monkeypatch):
