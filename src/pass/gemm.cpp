@@ -37,7 +37,7 @@ bool take_product(Local& local, Node& sum) {
   return false;
 }
 
-constexpr LocalRule kGemms[] = {{"Add", take_product}};
+constexpr LocalRule kGemms[] = {{"Add", take_product, "MatMul"}};
 
 }  // namespace
 

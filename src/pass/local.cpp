@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <unordered_set>
 #include <utility>
@@ -240,15 +241,32 @@ void Local::run(Graph& graph, std::span<const LocalRule> rules) {
   for (const Initializer& constant : graph.initializers) remember(constant);
 }
 
-std::size_t apply_rules(onnx::Model& model, std::span<const LocalRule> rules) {
-  const auto has_rule = [&](const Node& node) {
-    return node.domain.empty() && std::ranges::binary_search(rules, node.op, {}, &LocalRule::op);
-  };
+namespace {
+
+bool has_node(const onnx::Model& model, const std::function<bool(const Node&)>& wanted) {
   bool found = false;
   onnx::for_each_graph(model.graph, [&](const Graph& graph) {
-    found = found || std::ranges::any_of(graph.nodes, has_rule);
+    found = found || std::ranges::any_of(graph.nodes, wanted);
   });
-  if (!found) return 0;
+  return found;
+}
+
+// Whether the model has what a rule starts at, and what has to be behind it.
+bool has_work(const onnx::Model& model, std::span<const LocalRule> rules) {
+  std::vector<LocalRule> possible;
+  for (const LocalRule& rule : rules) {
+    const auto is_behind = [&](const Node& node) { return node.op == rule.behind; };
+    if (rule.behind.empty() || has_node(model, is_behind)) possible.push_back(rule);
+  }
+  return !possible.empty() && has_node(model, [&](const Node& node) {
+    return node.domain.empty() && std::ranges::binary_search(possible, node.op, {}, &LocalRule::op);
+  });
+}
+
+}  // namespace
+
+std::size_t apply_rules(onnx::Model& model, std::span<const LocalRule> rules) {
+  if (!has_work(model, rules)) return 0;
   Local local(model);
   local.run(model.graph, rules);
   local.rewriter_.finish();

@@ -82,6 +82,7 @@ class Local {
 struct LocalRule {
   std::string_view op;
   bool (*apply)(Local&, onnx::Node&);
+  std::string_view behind = {};  // nothing to do in models without this op; empty: any
 };
 // `rules` are sorted by op. Returns how many changes they made.
 std::size_t apply_rules(onnx::Model& model, std::span<const LocalRule> rules);
