@@ -34,7 +34,18 @@ class Cause:
 
 
 CAUSES = [
-    Cause("reference", "its Scan has no directions", detail="Scan is not implemented for other"),
+    Cause(
+        "onnxruntime-1.23",
+        "Attention checks the shape of a bias that has more heads than the keys",
+        detail="ComputeOutputShapeForAttention",
+        fault="jaxport, which does not avoid it yet",
+    ),
+    Cause(
+        "onnxruntime-1.23",
+        "RMSNormalization over one element is refused",
+        detail="must be larger than 1, got 1",
+        fault="jaxport, which avoids it for LayerNormalization only",
+    ),
     Cause("reference", "its TopK takes at most 64 elements", detail="at most 64 array objects"),
     Cause(
         "openvino", "f64 is f32, and an infinity becomes 3.4e38 on the way", program="^max_inf_nan"
@@ -70,7 +81,12 @@ CAUSES = [
         "tract", "it takes minutes for 180 operations on one number", program="^rng_bit_generator"
     ),
     Cause("tract", "Celu divides by alpha twice", program="Celu"),
-    Cause("tract", "LSTM in reverse over a symbolic length", program="lstm reversed"),
+    Cause("tract", "the dtype of ConstantOfShape", detail="unify F32 with F64"),
+    Cause("tract", "Slice with steps behind a Reshape", detail="Downsample over"),
+    Cause("tract", "NaN becomes 0", program="Conv2D and BatchNorm"),
+    Cause("web-webgpu", "NaN becomes 0", program="Conv2D and BatchNorm"),
+    Cause("openvino", "NaN becomes 0", program="Conv2D and BatchNorm"),
+    Cause("openvino", "NaN of a softmax over -inf becomes 0", program="without keys, -inf"),
 ]
 
 
