@@ -83,9 +83,9 @@ CAUSES = [
     Cause("tract", "Celu divides by alpha twice", program="Celu"),
     Cause("tract", "the dtype of ConstantOfShape", detail="unify F32 with F64"),
     Cause("tract", "Slice with steps behind a Reshape", detail="Downsample over"),
-    Cause("tract", "NaN becomes 0", program="Conv2D and BatchNorm"),
-    Cause("web-webgpu", "NaN becomes 0", program="Conv2D and BatchNorm"),
-    Cause("openvino", "NaN becomes 0", program="Conv2D and BatchNorm"),
+    Cause("tract", "Relu of NaN is 0", program="Conv2D and BatchNorm"),
+    Cause("web-webgpu", "Relu of NaN is 0", program="Conv2D and BatchNorm"),
+    Cause("openvino", "Relu of NaN is 0", program="Conv2D and BatchNorm"),
     Cause("openvino", "NaN of a softmax over -inf becomes 0", program="without keys, -inf"),
 ]
 
